@@ -1,30 +1,9 @@
 import * as z from "zod";
 
+export { byteLength, canonicalJson } from "./canonical.js";
+
 /** Any JSON value. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
 /** Parses any JSON value; refuses what JSON can't carry (undefined, NaN, functions). */
 export const json: z.ZodType<Json> = z.json() as z.ZodType<Json>;
-
-/**
- * The one spelling of a JSON value: object keys sorted, no white space.
- * Two values are the same decision, or the same tool input, when these are equal.
- */
-export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
-  if (value !== null && typeof value === "object") {
-    const fields = Object.entries(value)
-      .filter(([, field]) => field !== undefined)
-      .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
-      .map(([key, field]) => `${JSON.stringify(key)}:${canonicalJson(field)}`);
-    return `{${fields.join(",")}}`;
-  }
-  return JSON.stringify(value) ?? "null";
-}
-
-const encoder = new TextEncoder();
-
-/** Size of a text in UTF-8 bytes: the unit of every limit (H20). */
-export function byteLength(text: string): number {
-  return encoder.encode(text).byteLength;
-}
