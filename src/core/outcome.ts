@@ -1,4 +1,5 @@
-import type { Json } from "../protocol/json.js";
+import { canonicalJson, type Json } from "../protocol/json.js";
+import type { CallRow, PausePointRow } from "./journal.js";
 
 // What the model is told after each outcome. Different outcomes have different, honest texts (H13):
 // silence is not refusal, and what nobody knows is not said to have failed.
@@ -24,11 +25,111 @@ export type ToldOutcome =
 /** Field by field difference of two JSON values; `path` is dotted, empty for the whole value. */
 export function difference(from: Json, to: Json, path = ""): { path: string; from: Json; to: Json }[] {
   if (isObject(from) && isObject(to)) {
-    return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key) =>
-      difference(from[key] ?? null, to[key] ?? null, path ? `${path}.${key}` : key),
-    );
+    return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key) => difference(from[key] ?? null, to[key] ?? null, path ? `${path}.${key}` : key));
   }
-  return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ path, from, to }];
+  return canonicalJson(from) === canonicalJson(to) ? [] : [{ path, from, to }];
 }
 
 const isObject = (value: Json): value is { [key: string]: Json } => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Parses stored JSON text; `undefined` for text that is not JSON. */
+export function storedJson(text: string | null): Json | undefined {
+  if (text === null) return undefined;
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+function told(pausePoint: PausePointRow, call: CallRow): ToldDecision {
+  const decision: ToldDecision = { by: pausePoint.decidedBy ?? "nobody", device: pausePoint.decidedDevice };
+  if (pausePoint.reply !== null) decision.reply = pausePoint.reply;
+  const choice = storedJson(pausePoint.choice);
+  if (choice !== undefined) decision.choice = choice;
+  const approved = storedJson(call.override);
+  const proposed = storedJson(call.input);
+  if (approved !== undefined && proposed !== undefined && pausePoint.kind === "approval") {
+    decision.edited = { proposed, approved, changed: difference(proposed, approved) };
+  }
+  return decision;
+}
+
+/**
+ * The one tool result of a call, in whatever state it is: each proposed call has exactly one (H14).
+ * `approval` is the pause point that let it run or refused it, if there was one; `recovery` the newest
+ * question about its outcome.
+ */
+export function tellOutcome(call: CallRow, approval: PausePointRow | null, recovery: PausePointRow | null): Json {
+  const decision = approval?.decidedBy ? told(approval, call) : undefined;
+  const withDecision = decision ? { decision } : {};
+  const say = (outcome: ToldOutcome): Json => outcome as unknown as Json;
+  switch (call.state) {
+    case "succeeded": {
+      const result = storedJson(call.output) ?? null;
+      if (call.cause === "told" && recovery) {
+        return say({ outcome: "succeeded", result: { confirmedBy: recovery.decidedBy, note: "It was interrupted. A person checked and says that it happened; its own result is lost." }, decision: told(recovery, call) });
+      }
+      if (approval && decision && approval.kind !== "approval") return say({ outcome: "answered", decision, answer: result, message: answered(approval) });
+      if (approval && decision && isQuestion(call)) return say({ outcome: "answered", decision, answer: result, message: answered(approval) });
+      return decision ? say({ outcome: "succeeded", result, decision }) : result;
+    }
+    case "failed":
+      if (call.cause === "told" && recovery) {
+        return say({ outcome: "failed", message: "It was interrupted. A person checked and says that it did not happen.", decision: told(recovery, call) });
+      }
+      return say({ outcome: "failed", message: call.error ?? "The tool failed.", ...withDecision });
+    case "denied":
+      return say(denied(call, decision));
+    case "unknown":
+      return say({ outcome: "unknown", message: "It was started, and nobody knows whether it happened. Do not assume either, and do not repeat it on your own.", ...(recovery?.decidedBy ? { decision: told(recovery, call) } : withDecision) });
+    case "started":
+      return say({ outcome: "unknown", message: "The run was cancelled while this was under way. Its end is not known yet.", ...withDecision });
+    case "proposed":
+    case "awaiting":
+    case "ready":
+      return say({ outcome: "cancelled", message: "It has not run.", ...withDecision });
+  }
+}
+
+/** Whether the call is a question itself (`wait_for_approval`): its answer is for the model and authorises no tool. */
+const isQuestion = (call: CallRow): boolean => call.tries === 0 && call.state === "succeeded" && call.startedAt === null;
+
+function answered(pausePoint: PausePointRow): string {
+  switch (pausePoint.kind) {
+    case "approval":
+      return "A person approved. This answers your question; a tool that asks for itself still asks.";
+    case "choice":
+      return "A person chose.";
+    case "data_entry":
+      return "A person filled in these values.";
+    default:
+      return "A person answered.";
+  }
+}
+
+function denied(call: CallRow, decision: ToldDecision | undefined): ToldOutcome {
+  const withDecision = decision ? { decision } : {};
+  switch (call.cause) {
+    case "rejected":
+      return { outcome: "rejected", message: "A person rejected this. It has not run. Do not propose the same again unless they ask for it.", decision: decision ?? { by: "a person", device: null } };
+    case "expired":
+      return { outcome: "expired", message: "Nobody decided before the deadline. It has not run. This is not a refusal, and not consent either." };
+    case "withdrawn":
+      return { outcome: "cancelled", message: "The question was withdrawn by a person who wrote something new instead. It has not run." };
+    case "repeated":
+      return { outcome: "denied", message: "The same call with the same input was already refused in this run. It has not run and nobody was asked again." };
+    case "siblings":
+      return { outcome: "denied", message: "It has not run, because it waits for the calls before it, and not all of them succeeded.", ...withDecision };
+    case "policy":
+      return { outcome: "denied", message: `The policy forbids it: ${call.error ?? "no reason given"}. It has not run.` };
+    default:
+      return { outcome: "cancelled", message: "The run was cancelled before this ran. It has not run.", ...withDecision };
+  }
+}
+
+/** The sentence that people see on a call that did not simply succeed. */
+export function explainCall(call: CallRow, approval: PausePointRow | null): string {
+  const outcome = tellOutcome(call, approval, null);
+  return typeof outcome === "object" && outcome !== null && "message" in outcome && typeof outcome["message"] === "string" ? outcome["message"] : "";
+}

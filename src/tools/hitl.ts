@@ -6,7 +6,7 @@ import { definePausingTool } from "./define-tool.js";
 const TITLE_CHARACTERS = 80;
 
 const options = z
-  .array(z.union([z.string().min(1).max(200), z.number(), z.boolean()]))
+  .array(z.union([z.string().max(200), z.number(), z.boolean()]))
   .min(2)
   .max(20)
   .refine((values) => new Set(values).size === values.length, "the options must differ");

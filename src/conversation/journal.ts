@@ -1,0 +1,185 @@
+import { KEYS, type CallRow, type ChangedRows, type Key, type MemberRow, type Operation, type PausePointRow, type RunRow, type StepRow, type Store, type Table, type Tables } from "../core/journal.js";
+
+// The journal's tables in the object's SQLite, and the only file with that SQL. Columns that a scan reads
+// stand before the long texts, so that SQLite never opens a text's overflow pages to pass a row over.
+// `WITHOUT ROWID` saves the second row of a key; a partial index costs a row only where it holds one.
+
+const SCHEMA = `
+CREATE TABLE conversation (
+  one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, owner TEXT NOT NULL, title TEXT NOT NULL, skill TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('idle','running','paused')), pause_point_id TEXT, head INTEGER NOT NULL, head_id TEXT,
+  next_position INTEGER NOT NULL, next_pause_point INTEGER NOT NULL, turn INTEGER NOT NULL, lingering INTEGER,
+  epoch TEXT NOT NULL, seq INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, deleted_at INTEGER,
+  version INTEGER NOT NULL, mirrored INTEGER NOT NULL, schema INTEGER NOT NULL DEFAULT 1
+);
+CREATE TABLE members (
+  person TEXT PRIMARY KEY, role TEXT NOT NULL CHECK (role IN ('owner','approver','viewer')), removed INTEGER NOT NULL,
+  version INTEGER NOT NULL, mirrored INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE steps (
+  position INTEGER NOT NULL, step INTEGER NOT NULL, seq INTEGER NOT NULL, message_id TEXT NOT NULL, parent INTEGER NOT NULL, parent_id TEXT,
+  role TEXT NOT NULL CHECK (role IN ('user','assistant')), turn INTEGER NOT NULL, person TEXT, device TEXT, op_id TEXT,
+  delivery TEXT NOT NULL CHECK (delivery IN ('sent','queued','unanswered')), created_at INTEGER NOT NULL, parts TEXT NOT NULL,
+  PRIMARY KEY (position, step)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX steps_user ON steps (message_id) WHERE role = 'user';
+CREATE INDEX steps_op ON steps (op_id) WHERE op_id IS NOT NULL;
+CREATE TABLE runs (
+  turn INTEGER PRIMARY KEY, seq INTEGER NOT NULL, status TEXT NOT NULL CHECK (status IN ('running','suspended','completed','failed','cancelled')),
+  stop_reason TEXT, detail TEXT, position INTEGER NOT NULL, message_id TEXT NOT NULL, parent INTEGER NOT NULL, parent_id TEXT,
+  step INTEGER NOT NULL, since_step INTEGER NOT NULL, attempt INTEGER NOT NULL, fruitless INTEGER NOT NULL, first_pause_point INTEGER NOT NULL,
+  person TEXT NOT NULL, started_at INTEGER NOT NULL, ended_at INTEGER, cancelled_by TEXT, op_id TEXT,
+  input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL
+);
+CREATE INDEX runs_op ON runs (op_id) WHERE op_id IS NOT NULL;
+CREATE TABLE calls (
+  turn INTEGER NOT NULL, step INTEGER NOT NULL, "index" INTEGER NOT NULL, seq INTEGER NOT NULL, tool_call_id TEXT NOT NULL, position INTEGER NOT NULL,
+  tool TEXT NOT NULL, state TEXT NOT NULL CHECK (state IN ('proposed','awaiting','ready','started','succeeded','failed','denied','unknown')), cause TEXT,
+  tries INTEGER NOT NULL, interrupted INTEGER NOT NULL, started_at INTEGER, ended_at INTEGER, pause_point INTEGER, approval INTEGER,
+  summary TEXT NOT NULL, input TEXT NOT NULL, override TEXT, output TEXT, error TEXT, provider_metadata TEXT,
+  PRIMARY KEY (turn, step, "index")
+) WITHOUT ROWID;
+CREATE TABLE pause_points (
+  n INTEGER PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, mirrored INTEGER NOT NULL, parked INTEGER NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('pending','approved','rejected','expired','cancelled')),
+  turn INTEGER NOT NULL, step INTEGER NOT NULL, "index" INTEGER NOT NULL, tool_call_id TEXT NOT NULL, action TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('approval','choice','data_entry','clarification','recovery')), risk TEXT NOT NULL CHECK (risk IN ('low','medium','high')),
+  on_expiry TEXT NOT NULL CHECK (on_expiry IN ('continue','halt')), created_at INTEGER NOT NULL, expires_at INTEGER, decided_at INTEGER,
+  decision TEXT, decided_by TEXT, decided_device TEXT, decided_via TEXT, op_id TEXT, title TEXT NOT NULL, summary TEXT NOT NULL,
+  options TEXT, choice TEXT, reply TEXT, description TEXT NOT NULL, payload TEXT, payload_override TEXT, payload_schema TEXT
+);
+`;
+
+const NAMES = { conversation: "conversation", members: "members", steps: "steps", runs: "runs", calls: "calls", pausePoints: "pause_points" } as const satisfies Record<Table, string>;
+
+const snakeNames = new Map<string, string>();
+const camelNames = new Map<string, string>();
+
+function snake(camel: string): string {
+  let name = snakeNames.get(camel);
+  if (!name) {
+    name = camel.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    snakeNames.set(camel, name);
+    camelNames.set(name, camel);
+  }
+  return name;
+}
+
+function camel(name: string): string {
+  let known = camelNames.get(name);
+  if (!known) {
+    known = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    camelNames.set(name, known);
+  }
+  return known;
+}
+
+const columns = (names: string[], join: string): string => names.map((name) => `"${snake(name)}" IS ?`).join(join);
+
+type Value = string | number | null;
+
+/** The journal's rows in a Durable Object's SQLite. */
+export class SqliteStore implements Store {
+  #made = false;
+
+  constructor(private readonly storage: DurableObjectStorage) {}
+
+  atomically<T>(body: () => T): T {
+    return this.storage.transactionSync(body);
+  }
+
+  create(): void {
+    this.storage.sql.exec(SCHEMA);
+  }
+
+  purge(): void {
+    for (const table of ["members", "steps", "runs", "calls", "pause_points"]) this.storage.sql.exec(`DELETE FROM ${table}`);
+  }
+
+  insert<T extends Table>(table: T, row: Tables[T]): void {
+    const names = Object.keys(row);
+    const marks = names.map(() => "?").join(",");
+    this.storage.sql.exec(`INSERT INTO ${NAMES[table]} (${names.map((name) => `"${snake(name)}"`).join(",")}) VALUES (${marks})`, ...(Object.values(row) as Value[]));
+    this.#made = true;
+  }
+
+  update<T extends Table>(table: T, key: Key, patch: Partial<Tables[T]>, when: Partial<Tables[T]> = {}): boolean {
+    const set = Object.keys(patch).map((name) => `"${snake(name)}" = ?`).join(", ");
+    const where = [...KEYS[table], ...Object.keys(when)] as string[];
+    const condition = where.length ? ` WHERE ${columns(where, " AND ")}` : "";
+    const cursor = this.storage.sql.exec(`UPDATE ${NAMES[table]} SET ${set}${condition} RETURNING 1`, ...(Object.values(patch) as Value[]), ...key, ...(Object.values(when) as Value[]));
+    return cursor.toArray().length > 0;
+  }
+
+  get<T extends Table>(table: T, ...key: Key): Tables[T] | null {
+    if (!this.#exists()) return null;
+    const where = KEYS[table].length ? ` WHERE ${columns([...KEYS[table]], " AND ")}` : "";
+    return this.#rows<Tables[T]>(`SELECT * FROM ${NAMES[table]}${where}`, ...key)[0] ?? null;
+  }
+
+  members(): MemberRow[] {
+    return this.#rows("SELECT * FROM members");
+  }
+
+  message(position: number): StepRow[] {
+    return this.#rows("SELECT * FROM steps WHERE position = ? ORDER BY step", position);
+  }
+
+  stepsBefore(position: number, limit: number): StepRow[] {
+    return this.#rows("SELECT * FROM steps WHERE position < ? ORDER BY position DESC, step DESC LIMIT ?", position, limit);
+  }
+
+  userStep(messageId: string): StepRow | null {
+    return this.#rows<StepRow>("SELECT * FROM steps WHERE role = 'user' AND message_id = ?", messageId)[0] ?? null;
+  }
+
+  queued(after: number): StepRow[] {
+    return this.#rows("SELECT * FROM steps WHERE position > ? AND delivery = 'queued' ORDER BY position", after);
+  }
+
+  calls(turn: number): CallRow[] {
+    return this.#rows('SELECT * FROM calls WHERE turn = ? ORDER BY step, "index"', turn);
+  }
+
+  callsOfStep(turn: number, step: number): CallRow[] {
+    return this.#rows('SELECT * FROM calls WHERE turn = ? AND step = ? ORDER BY "index"', turn, step);
+  }
+
+  pausePointsFrom(n: number): PausePointRow[] {
+    return this.#rows("SELECT * FROM pause_points WHERE n >= ? ORDER BY n", n);
+  }
+
+  operation(person: string, opId: string): Operation | null {
+    const step = this.#rows<StepRow>("SELECT * FROM steps WHERE op_id = ? AND person = ?", opId, person)[0];
+    if (step) return { kind: "send", step };
+    const run = this.#rows<RunRow>("SELECT * FROM runs WHERE op_id = ? AND cancelled_by = ?", opId, person)[0];
+    if (run) return { kind: "cancel", run };
+    const pausePoint = this.#rows<PausePointRow>("SELECT * FROM pause_points WHERE op_id = ? AND decided_by = ?", opId, person)[0];
+    return pausePoint ? { kind: "decide", pausePoint } : null;
+  }
+
+  changedSince(seq: number, limit: number): ChangedRows {
+    return {
+      steps: this.#rows("SELECT * FROM steps WHERE seq > ? ORDER BY position, step LIMIT ?", seq, limit),
+      calls: this.#rows("SELECT * FROM calls WHERE seq > ? LIMIT ?", seq, limit),
+      pausePoints: this.#rows("SELECT * FROM pause_points WHERE seq > ? ORDER BY n LIMIT ?", seq, limit),
+    };
+  }
+
+  undelivered(limit: number): PausePointRow[] {
+    return this.#rows("SELECT * FROM pause_points WHERE version > mirrored AND parked = 0 ORDER BY n LIMIT ?", limit);
+  }
+
+  // An object without a conversation has no tables, and must not get any by being asked (DESIGN §5).
+  #exists(): boolean {
+    this.#made ||= this.storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'conversation'").toArray().length > 0;
+    return this.#made;
+  }
+
+  #rows<Row>(query: string, ...values: Value[]): Row[] {
+    return this.storage.sql
+      .exec(query, ...values)
+      .toArray()
+      .map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [camel(name), value])) as Row);
+  }
+}

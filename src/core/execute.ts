@@ -1,0 +1,123 @@
+import { byteLength, canonicalJson, type Json } from "../protocol/json.js";
+import { idempotencyKey, runId } from "./ids.js";
+import type { CallRow, RunRow, Transaction } from "./journal.js";
+import { storedJson } from "./outcome.js";
+import { policyOf } from "./policy.js";
+import type { Ports } from "./ports.js";
+import { askWhatHappened } from "./run.js";
+import type { Tool } from "./tool.js";
+
+// One try of one call: begun in the journal, executed, and its end recorded if nobody settled it before.
+
+export interface Try {
+  call: CallRow;
+  tool: Tool;
+  input: Json;
+  key: string;
+  person: string;
+}
+
+export type TryResult = { end: "returned"; output: unknown } | { end: "threw"; error: string } | { end: "timed_out" } | { end: "unknown"; error: string };
+
+/** Writes that a try is about to begin. Null when the call fails instead, for it is no longer what was shown (H6). */
+export function beginTry(ports: Ports, tx: Transaction, run: RunRow, call: CallRow): Try | null {
+  const tool = ports.agent(tx.conversation.skill).tools.get(call.tool);
+  const input = storedJson(call.override ?? call.input);
+  const changed = whyNotAsShown(tool, input, call);
+  if (changed !== null || !tool || input === undefined) {
+    tx.updateCall(call, { state: "failed", cause: "changed", error: `${changed} It has not run.`, endedAt: tx.now }, { state: "ready" });
+    return null;
+  }
+  const tries = call.tries + 1;
+  if (!tx.updateCall(call, { state: "started", tries, startedAt: tx.now, cause: null }, { state: "ready", tries: call.tries })) return null;
+  return { call: { ...call, state: "started", tries, startedAt: tx.now }, tool, input, key: idempotencyKey(tx.conversation.id, call), person: run.person };
+}
+
+function whyNotAsShown(tool: Tool | undefined, input: Json | undefined, call: CallRow): string | null {
+  if (!tool) return `The tool ${call.tool} is gone since this was proposed.`;
+  if (input === undefined) return "The stored input can't be read.";
+  const parsed = tool.parse(input);
+  if (!parsed.ok || canonicalJson(parsed.value) !== canonicalJson(input)) return "The tool's input has changed since it was shown.";
+  const policy = policyOf(tool, input);
+  if (policy.verdict === "deny") return `The policy has changed since it was shown, and forbids it now: ${policy.reason}`;
+  if (policy.verdict === "ask" && call.approval === null) return "The policy has changed since it was proposed, and asks a person now.";
+  return null;
+}
+
+/** Runs the tool until it ends, its time is up, or the signal is aborted and the tool heeds it. Never throws. */
+export async function runTool(ports: Ports, attempt: Try, abort: AbortController): Promise<TryResult> {
+  const context = { idempotencyKey: attempt.key, signal: abort.signal, conversationId: ports.journal.conversation().id, person: attempt.person, env: ports.env };
+  return new Promise((resolve) => {
+    const cancel = ports.clock.after(attempt.tool.timeoutMs, () => {
+      resolve({ end: "timed_out" });
+      abort.abort(new Error("The tool's time is up."));
+    });
+    const settled = (result: TryResult): void => {
+      cancel();
+      resolve(result);
+    };
+    try {
+      attempt.tool.execute(attempt.input, context).then((output) => settled({ end: "returned", output }), (error: unknown) => settled(thrown(error)));
+    } catch (error) {
+      settled(thrown(error));
+    }
+  });
+}
+
+function thrown(error: unknown): TryResult {
+  const message = error instanceof Error ? error.message : String(error);
+  return error instanceof Error && error.name === "OutcomeUnknown" ? { end: "unknown", error: message } : { end: "threw", error: message };
+}
+
+/**
+ * Records how a try ended, if the call is still in that very try; a late end of a call given up after
+ * cancelling is recorded too (H19). What nobody can know becomes a recovery card (H18).
+ */
+export function recordResult(ports: Ports, tx: Transaction, attempt: Try, result: TryResult): boolean {
+  const { call, tool, input } = attempt;
+  const run = tx.store.get("runs", call.turn);
+  const current = tx.store.get("calls", call.turn, call.step, call.index);
+  if (!run || !current || current.tries !== call.tries) return false;
+  const live = run.status === "running" || run.status === "suspended";
+  const patch = ended(ports, tx.now, result);
+  ports.log("call.ended", { run: runId(call.turn), call: call.toolCallId, end: result.end });
+  const uncertain = result.end === "unknown" || (result.end === "timed_out" && !tool.idempotent(input));
+  if (uncertain && live) {
+    askWhatHappened(ports, tx, run, current, result.end === "timed_out" ? "timed_out" : "threw");
+    return true;
+  }
+  if (uncertain) Object.assign(patch, { state: "unknown" });
+  if (tx.updateCall(call, patch, { state: "started", tries: call.tries })) return true;
+  return !live && tx.updateCall(call, patch, { state: "unknown", cause: "cancelled", tries: call.tries });
+}
+
+function ended(ports: Ports, now: number, result: TryResult): Partial<CallRow> {
+  switch (result.end) {
+    case "returned":
+      return { state: "succeeded", cause: null, output: resultText(result.output, ports.limits.toolResultBytes), endedAt: now };
+    case "threw":
+      return { state: "failed", cause: "threw", error: result.error.slice(0, 4000), endedAt: now };
+    case "unknown":
+      return { state: "failed", cause: "threw", error: result.error.slice(0, 4000), endedAt: now };
+    case "timed_out":
+      return { state: "failed", cause: "timed_out", error: "The tool did not answer in time. It is made so that it can be called again without harm.", endedAt: now };
+  }
+}
+
+/** A tool's result as JSON text; what is over the limit is cut, and says so (H20). */
+export function resultText(output: unknown, limit: number): string {
+  let text: string;
+  try {
+    text = JSON.stringify(output ?? null) ?? "null";
+  } catch {
+    return JSON.stringify({ note: "The tool ended well, but what it returned is not JSON, so it can't be kept." });
+  }
+  const bytes = byteLength(text);
+  if (bytes <= limit) return text;
+  const whole = typeof output === "string" ? output : text;
+  let length = whole.length;
+  const cut = (): string => JSON.stringify({ note: `This result is ${bytes} bytes long. What is over ${limit} bytes was cut.`, text: whole.slice(0, length) });
+  while (byteLength(cut()) > limit) length = Math.floor(length * 0.9);
+  return cut();
+}
+

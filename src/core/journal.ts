@@ -1,0 +1,430 @@
+import type { CallCause, CallState, ConversationState, Delivery, OnExpiry, PausePointKind, PausePointState, Risk, Role, RunStatus, StopReason, Verdict } from "../protocol/entities.js";
+
+// The journal of one conversation: its rows, and the one place where they change.
+// JSON columns stay text here: what can't be parsed must not keep the conversation from opening (C58).
+
+export interface ConversationRow {
+  id: string;
+  owner: string;
+  title: string;
+  skill: string;
+  state: ConversationState;
+  pausePointId: string | null;
+  /** The leaf in use: position and message id. 0 and null in an empty conversation. */
+  head: number;
+  headId: string | null;
+  nextPosition: number;
+  nextPausePoint: number;
+  /** The newest run's number; 0 before the first. */
+  turn: number;
+  /** The oldest ended run that still has a `started` call (H19). */
+  lingering: number | null;
+  epoch: string;
+  seq: number;
+  createdAt: number;
+  updatedAt: number;
+  /** Deleting is a state: the rows go when D1 has taken it (H15). */
+  deletedAt: number | null;
+  version: number;
+  mirrored: number;
+}
+
+export interface MemberRow {
+  person: string;
+  role: Role;
+  removed: 0 | 1;
+  version: number;
+  mirrored: number;
+}
+
+export interface StepRow {
+  position: number;
+  step: number;
+  seq: number;
+  messageId: string;
+  parent: number;
+  parentId: string | null;
+  role: "user" | "assistant";
+  /** The run that wrote it, or that a person's text started or joined. */
+  turn: number;
+  person: string | null;
+  device: string | null;
+  opId: string | null;
+  delivery: Delivery;
+  createdAt: number;
+  /** JSON text of the parts; tool parts are `{type:"call", index}` and come from their call rows. */
+  parts: string;
+}
+
+export interface RunRow {
+  turn: number;
+  seq: number;
+  status: RunStatus;
+  stopReason: StopReason | null;
+  detail: string | null;
+  /** The message being written, and what it answers. */
+  position: number;
+  messageId: string;
+  parent: number;
+  parentId: string | null;
+  /** Steps committed. The next step has this index. */
+  step: number;
+  /** The step before which a person's text was last given to the model. */
+  sinceStep: number;
+  /** Model calls begun in this run, and those since the last progress (H18). */
+  attempt: number;
+  fruitless: number;
+  /** Number of the first pause point that this run could have made. */
+  firstPausePoint: number;
+  person: string;
+  startedAt: number;
+  endedAt: number | null;
+  cancelledBy: string | null;
+  opId: string | null;
+  inputTokens: number;
+  outputTokens: number;
+}
+
+export interface CallRow {
+  turn: number;
+  step: number;
+  index: number;
+  seq: number;
+  toolCallId: string;
+  /** Position of the message that shows it. */
+  position: number;
+  tool: string;
+  state: CallState;
+  cause: CallCause | null;
+  tries: number;
+  /** Tries and attempts interrupted since the last one that a person asked for. */
+  interrupted: number;
+  startedAt: number | null;
+  endedAt: number | null;
+  pausePoint: number | null;
+  /** The newest decided approval of this call: what its result tells about. */
+  approval: number | null;
+  summary: string;
+  /** JSON text of the input: as parsed by the schema, or as it came when it couldn't be. */
+  input: string;
+  /** JSON text of the result, or of an approved override that replaces the input. */
+  override: string | null;
+  output: string | null;
+  error: string | null;
+  providerMetadata: string | null;
+}
+
+export interface PausePointRow {
+  n: number;
+  seq: number;
+  version: number;
+  mirrored: number;
+  parked: 0 | 1;
+  state: PausePointState;
+  turn: number;
+  step: number;
+  index: number;
+  toolCallId: string;
+  action: string;
+  kind: PausePointKind;
+  risk: Risk;
+  onExpiry: OnExpiry;
+  createdAt: number;
+  expiresAt: number | null;
+  decidedAt: number | null;
+  decision: Verdict | null;
+  decidedBy: string | null;
+  decidedDevice: string | null;
+  decidedVia: string | null;
+  opId: string | null;
+  title: string;
+  summary: string;
+  options: string | null;
+  choice: string | null;
+  reply: string | null;
+  description: string;
+  payload: string | null;
+  payloadOverride: string | null;
+  payloadSchema: string | null;
+}
+
+export interface Tables {
+  conversation: ConversationRow;
+  members: MemberRow;
+  steps: StepRow;
+  runs: RunRow;
+  calls: CallRow;
+  pausePoints: PausePointRow;
+}
+export type Table = keyof Tables;
+export type Key = readonly (string | number)[];
+
+/** The columns that name a row. */
+export const KEYS = {
+  conversation: [],
+  members: ["person"],
+  steps: ["position", "step"],
+  runs: ["turn"],
+  calls: ["turn", "step", "index"],
+  pausePoints: ["n"],
+} as const satisfies { [T in Table]: readonly (keyof Tables[T])[] };
+
+export type Operation = { kind: "send"; step: StepRow } | { kind: "decide"; pausePoint: PausePointRow } | { kind: "cancel"; run: RunRow };
+
+export interface ChangedRows {
+  steps: StepRow[];
+  calls: CallRow[];
+  pausePoints: PausePointRow[];
+}
+
+/** What can be asked of the rows. */
+export interface Reads {
+  get<T extends Table>(table: T, ...key: Key): Tables[T] | null;
+  members(): MemberRow[];
+  /** The steps of one message, in order. */
+  message(position: number): StepRow[];
+  /** At most `limit` rows before a position, newest first. */
+  stepsBefore(position: number, limit: number): StepRow[];
+  userStep(messageId: string): StepRow | null;
+  queued(after: number): StepRow[];
+  calls(turn: number): CallRow[];
+  callsOfStep(turn: number, step: number): CallRow[];
+  pausePointsFrom(n: number): PausePointRow[];
+  /** What a person's `opId` made, if it made something (S5). */
+  operation(person: string, opId: string): Operation | null;
+  /** Rows with a larger `seq`, at most `limit` of each kind. */
+  changedSince(seq: number, limit: number): ChangedRows;
+  undelivered(limit: number): PausePointRow[];
+}
+
+/** Where the rows are: SQLite in the object, maps in memory. One contract suite runs against both. */
+export interface Store extends Reads {
+  /** Runs the body wholly or not at all. */
+  atomically<T>(body: () => T): T;
+  /** Makes the tables. Writes nothing else. */
+  create(): void;
+  insert<T extends Table>(table: T, row: Tables[T]): void;
+  /** Removes every row but the conversation's own. */
+  purge(): void;
+  /** One statement: changes the row of this key when every column of `when` has that value. Says whether it did. */
+  update<T extends Table>(table: T, key: Key, patch: Partial<Tables[T]>, when?: Partial<Tables[T]>): boolean;
+}
+
+/** What a committed transaction touched. */
+export interface Changes {
+  seq: number;
+  conversation: boolean;
+  run: number | null;
+  /** `position:step` of each message step to show again, its calls included. */
+  steps: Set<string>;
+  pausePoints: Set<number>;
+  /** A row that must leave this object (H4). */
+  outbox: boolean;
+}
+
+export interface JournalEvents {
+  /** Called inside the transaction, as its last statement: set the alarm here (H1). */
+  arm(): void;
+  /** Called after the commit: persist, then speak. */
+  committed(changes: Changes): void;
+}
+
+/** The only way to change rows. `seq` is taken inside the transaction, once, by the first visible change. */
+export class Journal {
+  #open = false;
+  events: JournalEvents = { arm: () => {}, committed: () => {} };
+
+  constructor(
+    readonly store: Store,
+    readonly now: () => number,
+  ) {}
+
+  get read(): Reads {
+    return this.store;
+  }
+
+  /** The conversation, or an error: for code that runs only where there is one. */
+  conversation(): ConversationRow {
+    const row = this.store.get("conversation");
+    if (!row) throw new Error("This object has no conversation.");
+    return row;
+  }
+
+  run(turn: number): RunRow | null {
+    return turn === 0 ? null : this.store.get("runs", turn);
+  }
+
+  /** The run that is running or suspended. */
+  liveRun(): RunRow | null {
+    const run = this.run(this.store.get("conversation")?.turn ?? 0);
+    return run && isLive(run) ? run : null;
+  }
+
+  /** Pending pause points. They belong to the live run, so only its own are looked at (H22). */
+  pending(): PausePointRow[] {
+    const run = this.liveRun();
+    return run ? this.store.pausePointsFrom(run.firstPausePoint).filter((row) => row.state === "pending") : [];
+  }
+
+  /** `name` says which change this is, for logs and for tests that break it there. */
+  transaction<T>(name: string, body: (tx: Transaction) => T): T {
+    if (this.#open) throw new Error(`Transaction ${name} was opened inside another.`);
+    this.#open = true;
+    let tx: Transaction | undefined;
+    try {
+      const result = this.store.atomically(() => {
+        tx = new Transaction(this.store, this.now());
+        const made = body(tx);
+        tx.close();
+        if (tx.wrote) this.events.arm();
+        return made;
+      });
+      this.#open = false;
+      if (tx?.changes.seq) this.events.committed(tx.changes);
+      return result;
+    } finally {
+      this.#open = false;
+    }
+  }
+}
+
+export const isLive = (run: RunRow): boolean => run.status === "running" || run.status === "suspended";
+
+/** Writes of one transaction. The conversation's row is written once, at the end. */
+export class Transaction {
+  wrote = false;
+  readonly changes: Changes = { seq: 0, conversation: false, run: null, steps: new Set(), pausePoints: new Set(), outbox: false };
+  #patch: Partial<ConversationRow> = {};
+
+  constructor(
+    readonly store: Store,
+    readonly now: number,
+  ) {}
+
+  /** The conversation as this transaction has left it so far. */
+  get conversation(): ConversationRow {
+    const row = this.store.get("conversation");
+    if (!row) throw new Error("This object has no conversation.");
+    return { ...row, ...this.#patch };
+  }
+
+  /** The sequence number of this transaction's visible changes. */
+  seq(): number {
+    if (!this.changes.seq) this.changes.seq = this.conversation.seq + 1;
+    return this.changes.seq;
+  }
+
+  patchConversation(patch: Partial<ConversationRow>): void {
+    this.seq();
+    this.changes.conversation = true;
+    Object.assign(this.#patch, patch, { updatedAt: this.now });
+    // These columns are in D1 too, so a change of them must leave.
+    if ("state" in patch || "title" in patch || "pausePointId" in patch || "deletedAt" in patch) this.#patch.version = (this.store.get("conversation")?.version ?? 0) + 1;
+  }
+
+  insertConversation(row: ConversationRow): void {
+    this.store.create();
+    this.store.insert("conversation", row);
+    this.wrote = true;
+    this.changes.seq = row.seq;
+    this.changes.outbox = true;
+  }
+
+  putMember(person: string, role: Role, removed: boolean): void {
+    const old = this.store.get("members", person);
+    const patch = { role, removed: removed ? 1 : 0, version: (old?.version ?? 0) + 1 } as const;
+    if (old) this.store.update("members", [person], patch);
+    else this.store.insert("members", { person, ...patch, mirrored: 0 });
+    this.#touched();
+    this.changes.conversation = true;
+    this.changes.outbox = true;
+  }
+
+  insertStep(row: Omit<StepRow, "seq">): void {
+    this.store.insert("steps", { ...row, seq: this.seq() });
+    this.changes.steps.add(`${row.position}:${row.step}`);
+    this.#touched();
+  }
+
+  updateStep(row: StepRow, patch: Partial<StepRow>): void {
+    this.store.update("steps", [row.position, row.step], { ...patch, seq: this.seq() });
+    this.changes.steps.add(`${row.position}:${row.step}`);
+    this.#touched();
+  }
+
+  insertRun(row: Omit<RunRow, "seq">): void {
+    this.store.insert("runs", { ...row, seq: this.seq() });
+    this.changes.run = row.turn;
+    this.#touched();
+  }
+
+  updateRun(turn: number, patch: Partial<RunRow>, when?: Partial<RunRow>): boolean {
+    if (!this.store.update("runs", [turn], { ...patch, seq: this.seq() }, when)) return false;
+    this.changes.run = turn;
+    this.#touched();
+    return true;
+  }
+
+  /** Writes that no client sees, such as counters: no `seq`, nothing broadcast. */
+  countAttempt(turn: number, patch: Pick<RunRow, "attempt" | "fruitless">, when: Partial<RunRow>): boolean {
+    this.wrote = true;
+    return this.store.update("runs", [turn], patch, when);
+  }
+
+  insertCall(row: Omit<CallRow, "seq">): void {
+    this.store.insert("calls", { ...row, seq: this.seq() });
+    this.changes.steps.add(`${row.position}:${row.step}`);
+    this.#touched();
+  }
+
+  updateCall(call: CallRow, patch: Partial<CallRow>, when: Partial<CallRow>): boolean {
+    if (!this.store.update("calls", [call.turn, call.step, call.index], { ...patch, seq: this.seq() }, when)) return false;
+    this.changes.steps.add(`${call.position}:${call.step}`);
+    this.#touched();
+    return true;
+  }
+
+  insertPausePoint(row: Omit<PausePointRow, "seq" | "mirrored" | "parked" | "version">): void {
+    this.store.insert("pausePoints", { ...row, seq: this.seq(), version: 1, mirrored: 0, parked: 0 });
+    this.changes.pausePoints.add(row.n);
+    this.changes.outbox = true;
+    this.#touched();
+  }
+
+  /** H3: the one statement that settles or changes a pause point. Anything but a pending row of this version stays as it is. */
+  updatePausePoint(row: PausePointRow, patch: Partial<PausePointRow>): boolean {
+    const next = { ...patch, version: row.version + 1, seq: this.seq() };
+    if (!this.store.update("pausePoints", [row.n], next, { state: "pending", version: row.version })) return false;
+    this.changes.pausePoints.add(row.n);
+    this.changes.outbox = true;
+    this.#touched();
+    return true;
+  }
+
+  /** Advances what D1 has taken, to the version that was sent (H21). */
+  mirrored(table: "pausePoints" | "members" | "conversation", key: Key, version: number): void {
+    const row = this.store.get(table, ...key);
+    if (row && row.mirrored < version) this.store.update(table, key, { mirrored: version });
+  }
+
+  park(n: number): void {
+    this.store.update("pausePoints", [n], { parked: 1 });
+  }
+
+  close(): void {
+    if (Object.keys(this.#patch).length === 0 && !this.#seqUsed()) return;
+    this.wrote = true;
+    const patch = { ...this.#patch, ...(this.#seqUsed() ? { seq: this.changes.seq } : {}) };
+    if (patch.version !== undefined) this.changes.outbox = true;
+    this.store.update("conversation", [], patch);
+  }
+
+  #seqUsed(): boolean {
+    return this.changes.seq > (this.store.get("conversation")?.seq ?? 0);
+  }
+
+  #touched(): void {
+    this.seq();
+    this.wrote = true;
+  }
+}

@@ -1,0 +1,113 @@
+import { KEYS, type CallRow, type ChangedRows, type Key, type MemberRow, type Operation, type PausePointRow, type StepRow, type Store, type Table, type Tables } from "./journal.js";
+
+type Rows = { [T in Table]: Map<string, Tables[T]> };
+
+/** A journal's rows in maps, for tests and simulation. Rows are replaced, never changed in place, so undo is a list. */
+export class MemoryStore implements Store {
+  #rows: Rows = { conversation: new Map(), members: new Map(), steps: new Map(), runs: new Map(), calls: new Map(), pausePoints: new Map() };
+  #undo: (() => void)[] | null = null;
+
+  atomically<T>(body: () => T): T {
+    const undo: (() => void)[] = [];
+    this.#undo = undo;
+    try {
+      return body();
+    } catch (error) {
+      for (const step of undo.reverse()) step();
+      throw error;
+    } finally {
+      this.#undo = null;
+    }
+  }
+
+  create(): void {}
+
+  purge(): void {
+    for (const table of ["members", "steps", "runs", "calls", "pausePoints"] as const) this.#rows[table].clear();
+  }
+
+  insert<T extends Table>(table: T, row: Tables[T]): void {
+    const rows = this.#rows[table] as Map<string, Tables[T]>;
+    const id = KEYS[table].map((column) => (row as unknown as Record<string, unknown>)[column]).join(":");
+    if (rows.has(id)) throw new Error(`UNIQUE constraint failed: ${table} ${id}`);
+    rows.set(id, { ...row });
+    this.#undo?.push(() => rows.delete(id));
+  }
+
+  update<T extends Table>(table: T, key: Key, patch: Partial<Tables[T]>, when: Partial<Tables[T]> = {}): boolean {
+    const rows = this.#rows[table] as Map<string, Tables[T]>;
+    const id = key.join(":");
+    const old = rows.get(id);
+    if (!old) return false;
+    for (const column of Object.keys(when) as (keyof Tables[T])[]) if (old[column] !== when[column]) return false;
+    rows.set(id, { ...old, ...patch });
+    this.#undo?.push(() => rows.set(id, old));
+    return true;
+  }
+
+  get<T extends Table>(table: T, ...key: Key): Tables[T] | null {
+    return ((this.#rows[table] as Map<string, Tables[T]>).get(key.join(":")) as Tables[T] | undefined) ?? null;
+  }
+
+  members(): MemberRow[] {
+    return [...this.#rows.members.values()];
+  }
+
+  message(position: number): StepRow[] {
+    return this.#steps((row) => row.position === position);
+  }
+
+  stepsBefore(position: number, limit: number): StepRow[] {
+    return this.#steps((row) => row.position < position)
+      .toReversed()
+      .slice(0, limit);
+  }
+
+  userStep(messageId: string): StepRow | null {
+    return this.#steps((row) => row.role === "user" && row.messageId === messageId)[0] ?? null;
+  }
+
+  queued(after: number): StepRow[] {
+    return this.#steps((row) => row.position > after && row.delivery === "queued");
+  }
+
+  calls(turn: number): CallRow[] {
+    return [...this.#rows.calls.values()].filter((row) => row.turn === turn).toSorted((a, b) => a.step - b.step || a.index - b.index);
+  }
+
+  callsOfStep(turn: number, step: number): CallRow[] {
+    return this.calls(turn).filter((row) => row.step === step);
+  }
+
+  pausePointsFrom(n: number): PausePointRow[] {
+    return [...this.#rows.pausePoints.values()].filter((row) => row.n >= n).toSorted((a, b) => a.n - b.n);
+  }
+
+  operation(person: string, opId: string): Operation | null {
+    const step = this.#steps((row) => row.person === person && row.opId === opId)[0];
+    if (step) return { kind: "send", step };
+    const pausePoint = [...this.#rows.pausePoints.values()].find((row) => row.decidedBy === person && row.opId === opId);
+    if (pausePoint) return { kind: "decide", pausePoint };
+    const run = [...this.#rows.runs.values()].find((row) => row.cancelledBy === person && row.opId === opId);
+    return run ? { kind: "cancel", run } : null;
+  }
+
+  changedSince(seq: number, limit: number): ChangedRows {
+    const newer = (row: { seq: number }): boolean => row.seq > seq;
+    return {
+      steps: this.#steps(newer).slice(0, limit),
+      calls: [...this.#rows.calls.values()].filter(newer).slice(0, limit),
+      pausePoints: this.pausePointsFrom(0).filter(newer).slice(0, limit),
+    };
+  }
+
+  undelivered(limit: number): PausePointRow[] {
+    return this.pausePointsFrom(0)
+      .filter((row) => row.version > row.mirrored && !row.parked)
+      .slice(0, limit);
+  }
+
+  #steps(where: (row: StepRow) => boolean): StepRow[] {
+    return [...this.#rows.steps.values()].filter(where).toSorted((a, b) => a.position - b.position || a.step - b.step);
+  }
+}

@@ -1,0 +1,43 @@
+import type { LiveAttempt } from "../protocol/frames.js";
+import type { Journal } from "./journal.js";
+import type { Limits } from "./limits.js";
+import type { Model } from "./model.js";
+import type { Tools } from "./tool.js";
+
+/** The only sources of time. */
+export interface Clock {
+  /** Milliseconds UTC. */
+  now(): number;
+  /** Calls back once, after `ms`; returns how to call it off. */
+  after(ms: number, callback: () => void): () => void;
+  /** Lets what was sent leave before more work is begun. */
+  breathe(): Promise<void>;
+}
+
+/** What the core needs from around it. Nothing here is Cloudflare's. */
+export interface Ports {
+  journal: Journal;
+  clock: Clock;
+  model: Model;
+  /** Instructions and tools of a skill. */
+  agent(skill: string): { system: string; tools: Tools };
+  /** Handed to tools as it is. */
+  env: unknown;
+  limits: Limits;
+  /** Keeps the process alive until the work is done. */
+  background(work: Promise<void>): void;
+  /**
+   * Called with each flush of the step being streamed (S4). The last one comes just before the commit:
+   * sockets don't need it, for the `change` contains it; a chunk stream does.
+   */
+  live(flush: LiveAttempt, last: boolean): void;
+  /** One line for the operator: ids and numbers, never texts or payloads (H16). */
+  log(event: string, fields: Record<string, string | number | null>): void;
+}
+
+/** Who does something, and from where. Made by the server from what it verified. */
+export interface Actor {
+  person: string;
+  device: { id: string; name: string };
+  via: "socket" | "http";
+}

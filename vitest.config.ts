@@ -1,0 +1,15 @@
+import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: "unit", include: ["test/unit/**/*.test.ts"], environment: "node" } },
+      {
+        plugins: [cloudflareTest({ remoteBindings: false, main: "./test/worker/entry.ts", wrangler: { configPath: "./wrangler.toml", environment: "test" } })],
+        test: { name: "worker", include: ["test/worker/**/*.test.ts"] },
+      },
+      { test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], environment: "node", fileParallelism: false, testTimeout: 60_000, hookTimeout: 120_000 } },
+    ],
+  },
+});
