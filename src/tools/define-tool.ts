@@ -115,14 +115,13 @@ function base<Schema extends z.ZodObject>({ name, description, input: schema, su
 
 function parse(schema: z.ZodObject, input: unknown): ParsedInput {
   const parsed = schema.safeParse(input);
-  const value = parsed.success ? json.safeParse(parsed.data) : parsed;
-  if (value.success) return { ok: true, value: value.data as Json };
+  if (parsed.success) {
+    const value = json.safeParse(parsed.data);
+    return value.success ? { ok: true, value: value.data } : { ok: false, faults: [{ path: [], message: "holds a value that JSON can't carry" }] };
+  }
   return {
     ok: false,
-    faults: value.error.issues.map(({ path, message }) => ({
-      path: path.map((key) => (typeof key === "symbol" ? String(key) : key)),
-      message,
-    })),
+    faults: parsed.error.issues.map(({ path, message }) => ({ path: path.map((key) => (typeof key === "symbol" ? String(key) : key)), message })),
   };
 }
 

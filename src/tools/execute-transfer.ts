@@ -14,7 +14,7 @@ export const executeTransfer = defineTool({
     to: account,
     amount: z
       .number()
-      .positive()
+      .positive({ abort: true })
       .refine((amount) => toMinor(amount) !== null, "at most two decimals, and at most a billion")
       .describe("In whole units of the currency, with at most two decimals"),
     currency: z.string().trim().length(3).toUpperCase().describe("ISO code, like EUR"),
