@@ -6,8 +6,8 @@ import type { Outcome } from "./demo-turn.js";
 
 const OUTCOMES = new Set(["succeeded", "answered", "rejected", "expired", "cancelled", "denied", "failed", "unknown"]);
 
-/** One paragraph about what came of one call. */
-export function react({ tool, input, result }: Outcome): string {
+/** One paragraph about what came of one call. `insists`: it will be proposed again. */
+export function react({ tool, input, result }: Outcome, insists = false): string {
   if (!isTold(result)) return described(tool, input, result);
   const { outcome } = result;
   switch (outcome) {
@@ -19,7 +19,7 @@ export function react({ tool, input, result }: Outcome): string {
     case "answered":
       return answered(result.decision, result.answer);
     case "rejected":
-      return [`${sentenceCase(who(result.decision))} rejected ${subject(tool)}.`, reply(result.decision), "It did not run, and I won't propose it again."].filter(Boolean).join(" ");
+      return [`${sentenceCase(who(result.decision))} rejected ${subject(tool)}.`, reply(result.decision), insists ? "It did not run." : "It did not run, and I won't propose it again."].filter(Boolean).join(" ");
     case "expired":
       return `Nobody decided about ${subject(tool)} in time, so it did not run. Silence is not consent.`;
     case "cancelled":

@@ -84,7 +84,7 @@ function* spoken(kind: "text" | "reasoning", text: string): Generator<LanguageMo
 const words = (text: string): string[] => text.match(/\s*\S+/g) ?? [];
 
 function answer(turn: Turn, offered: ReadonlySet<string>): Answer {
-  const reactions = turn.outcomes.map(react);
+  const reactions = turn.outcomes.map((outcome) => react(outcome, turn.insists));
   if (turn.texts.length === 0) {
     const again = turn.insists ? turn.outcomes.filter(({ refused }) => refused).map(({ tool, input }) => ({ tool, input: JSON.stringify(input) })) : [];
     return { text: [...reactions, ...(again.length > 0 ? ["I insist, and propose the same again."] : [])].join("\n\n"), calls: again };

@@ -1,4 +1,4 @@
-import { APICallError, experimental_streamLanguageModelCall as streamLanguageModelCall, jsonSchema, toUIMessageChunk, type LanguageModel, type ToolSet } from "ai";
+import { APICallError, experimental_streamLanguageModelCall as streamLanguageModelCall, InvalidToolInputError, jsonSchema, toUIMessageChunk, type LanguageModel, type ToolSet } from "ai";
 import type { Model, ModelRequest, ModelTool } from "../core/model.js";
 import type { Chunk } from "../protocol/frames.js";
 import { explainModelError, ModelError, retryAfterMs } from "./model-error.js";
@@ -91,7 +91,10 @@ async function* chunksOf(stream: Parts, tools: ToolSet): AsyncIterable<Chunk> {
 const CUT_OFF = "The answer was cut off before its end. Write again to try once more.";
 
 /** Becomes the `errorText` of a `tool-input-error`; the model reads it. */
-const unreadableInput = (error: unknown): string => (error instanceof Error ? error.message.slice(0, 500) : "the input can't be read");
+function unreadableInput(error: unknown): string {
+  if (InvalidToolInputError.isInstance(error)) return "it is not JSON";
+  return error instanceof Error ? error.message.slice(0, 500) : "it can't be parsed";
+}
 
 function waitFor(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -24,7 +24,8 @@ export const currentTime = defineTool({
 
 function isTimeZone(name: string): boolean {
   try {
-    return new Intl.DateTimeFormat("en-GB", { timeZone: name }) !== undefined;
+    new Intl.DateTimeFormat("en-GB", { timeZone: name });
+    return true;
   } catch {
     return false;
   }

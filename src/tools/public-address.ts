@@ -25,11 +25,11 @@ const PRIVATE_IPV4: [string, number][] = [
 
 /** Why a request to this URL is never made, in words for the model; null when the address is a public one. */
 export function refusedAddress(url: URL): string | null {
-  if (url.protocol !== "http:" && url.protocol !== "https:") return `${url.protocol} is not http or https.`;
-  if (url.username || url.password) return "A URL with a user name or password in it is not fetched.";
+  if (url.protocol !== "http:" && url.protocol !== "https:") return `${url.protocol} is not http or https`;
+  if (url.username || url.password) return "a URL with a user name or password in it is not fetched";
   const host = url.hostname.replace(/\.$/, "").toLowerCase();
   const isPublic = host.startsWith("[") ? isPublicIpv6(host.slice(1, -1)) : /^[\d.]+$/.test(host) ? isPublicIpv4(host) : isPublicName(host);
-  return isPublic ? null : `${url.hostname} is not a public internet address.`;
+  return isPublic ? null : `${url.hostname} is not a public internet address`;
 }
 
 function isPublicName(host: string): boolean {

@@ -214,6 +214,7 @@ describe("phrases for the tour and for tests", () => {
     const text = "transfer 500 EUR from operations to savings and insist";
     const rejected = await after({ outcome: "rejected", message: "", decision: ann }, transfer, text);
     expect(rejected.calls).toEqual([transfer]);
+    expect(rejected.text).not.toContain("won't");
     expect((await after({ outcome: "denied", message: "already refused" }, transfer, text)).calls).toEqual([transfer]);
     expect((await after({ outcome: "succeeded", result: moved(500), decision: ann }, transfer, text)).calls).toEqual([]);
   });

@@ -57,7 +57,7 @@ describe("[H2] a call is proposed and never run", () => {
   test("input that is not JSON comes through as an error of that call only", async () => {
     const chunks = await propose(call("pay", '{"amount": ', "a"), call("pay", "{}", "b"));
     expect(chunks.map(({ type }) => type)).toEqual(["tool-input-error", "tool-input-available", "finish"]);
-    expect(chunks[0]).toMatchObject({ toolCallId: "a", toolName: "pay", input: '{"amount": ' });
+    expect(chunks[0]).toMatchObject({ toolCallId: "a", toolName: "pay", input: '{"amount": ', errorText: "it is not JSON" });
   });
 
   test("a tool that does not exist comes through as an error of that call", async () => {
