@@ -1,4 +1,4 @@
-import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
+import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -6,7 +6,7 @@ export default defineConfig({
     projects: [
       { test: { name: "unit", include: ["test/unit/**/*.test.ts"], environment: "node" } },
       {
-        plugins: [cloudflareTest({ remoteBindings: false, main: "./test/worker/entry.ts", wrangler: { configPath: "./wrangler.toml", environment: "test" } })],
+        plugins: [cloudflareTest({ remoteBindings: false, wrangler: { configPath: "./test/worker/wrangler.toml" }, miniflare: { bindings: { MIGRATIONS: await readD1Migrations("./migrations") } } })],
         test: { name: "worker", include: ["test/worker/**/*.test.ts"] },
       },
       { test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], environment: "node", fileParallelism: false, testTimeout: 60_000, hookTimeout: 120_000 } },

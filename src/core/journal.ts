@@ -225,6 +225,8 @@ export interface Changes {
 export interface JournalEvents {
   /** Called inside the transaction, as its last statement: set the alarm here (H1). */
   arm(): void;
+  /** The transaction, and what was armed in it, did not happen. */
+  rolledBack(): void;
   /** Called after the commit: persist, then speak. */
   committed(changes: Changes): void;
 }
@@ -232,7 +234,7 @@ export interface JournalEvents {
 /** The only way to change rows. `seq` is taken inside the transaction, once, by the first visible change. */
 export class Journal {
   #open = false;
-  events: JournalEvents = { arm: () => {}, committed: () => {} };
+  events: JournalEvents = { arm: () => {}, rolledBack: () => {}, committed: () => {} };
 
   constructor(
     readonly store: Store,
@@ -270,21 +272,23 @@ export class Journal {
   transaction<T>(name: string, body: (tx: Transaction) => T): T {
     if (this.#open) throw new Error(`Transaction ${name} was opened inside another.`);
     this.#open = true;
-    let tx: Transaction | undefined;
+    const tx = new Transaction(this.store, this.now());
+    let result: T;
     try {
-      const result = this.store.atomically(() => {
-        tx = new Transaction(this.store, this.now());
+      result = this.store.atomically(() => {
         const made = body(tx);
         tx.close();
         if (tx.wrote) this.events.arm();
         return made;
       });
-      this.#open = false;
-      if (tx?.changes.seq) this.events.committed(tx.changes);
-      return result;
+    } catch (error) {
+      this.events.rolledBack();
+      throw error;
     } finally {
       this.#open = false;
     }
+    if (tx.changes.seq) this.events.committed(tx.changes);
+    return result;
   }
 }
 

@@ -97,7 +97,7 @@ export class World {
 
   #process(): { journal: Journal; engine: Engine } {
     const journal = new Journal(this.store, this.clock.now);
-    journal.events = { arm: () => {}, committed: (changes) => void this.changes.push(changes) };
+    journal.events = { arm: () => {}, rolledBack: () => {}, committed: (changes) => void this.changes.push(changes) };
     const engine = new Engine({
       journal,
       clock: this.clock,

@@ -1,0 +1,30 @@
+// AUTH=local: people name themselves, so it serves loopback hosts only.
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
+const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,39}$/u;
+export const COOKIE = "holdpoint_name";
+
+export const isLoopback = (host: string | null): boolean => host !== null && LOOPBACK.test(host);
+
+/** A name that a person may give themselves: letters, digits and `._- `, 40 at most. */
+export const isName = (name: string): boolean => NAME.test(name);
+
+/** Who calls: the bearer token `local:<name>`, else the cookie, else `you`. Null for a token that is not one. */
+export function localPerson(headers: Headers): string | null {
+  const authorization = headers.get("authorization");
+  if (authorization !== null) {
+    const name = /^Bearer local:(.+)$/.exec(authorization)?.[1] ?? "";
+    return isName(name) ? name : null;
+  }
+  const cookie = new RegExp(`(?:^|; )${COOKIE}=([^;]*)`).exec(headers.get("cookie") ?? "")?.[1];
+  const name = cookie === undefined ? "you" : decode(cookie);
+  return isName(name) ? name : "you";
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
+}

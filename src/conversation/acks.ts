@@ -1,0 +1,38 @@
+import type { Decision, DecisionCode } from "../protocol/commands.js";
+import type { Ack } from "../protocol/frames.js";
+import type { CommandOutcome } from "../core/commands.js";
+import { pausePointNumber } from "../core/ids.js";
+import type { Journal } from "../core/journal.js";
+import type { Actor } from "../core/ports.js";
+import type { Decided } from "./conversation.js";
+
+/** The answer to a command that is not a decision. */
+export function acknowledge(opId: string, outcome: CommandOutcome): Ack {
+  return { type: "ack", opId, status: outcome.status, ...(outcome.code ? { code: outcome.code } : {}), ...(outcome.message ? { message: outcome.message } : {}) };
+}
+
+const STATUS: Record<DecisionCode, Ack["status"]> = {
+  decided: "applied",
+  same: "duplicate",
+  conflict: "conflict",
+  expired: "conflict",
+  changed: "conflict",
+  invalid: "rejected",
+  forbidden: "rejected",
+  not_found: "rejected",
+};
+
+/** The answer to a decision. An opId that made something else, or another decision, is refused (S5). */
+export function acknowledgeDecision(journal: Journal, actor: Actor, opId: string, decision: Decision, decide: () => Decided[]): Ack {
+  const known = journal.read.operation(actor.person, opId);
+  const reused: Ack = { type: "ack", opId, status: "rejected", code: "op_reused", message: "This opId was used for something else. Use a new one for each command." };
+  if (known && !(known.kind === "decide" && known.pausePoint.n === pausePointNumber(journal.conversation().id, decision.pausePointId))) return reused;
+  const outcome = decide()[0];
+  if (!outcome || (known && outcome.code !== "same")) return reused;
+  return { type: "ack", opId, status: STATUS[outcome.code], code: outcome.code, message: outcome.message, ...(outcome.card ? { current: fit(outcome.card) } : {}) };
+}
+
+/** A card in an ack is as small as it must be: its values come with the `change`, or by its own route. */
+function fit(card: NonNullable<Decided["card"]>): NonNullable<Ack["current"]> {
+  return JSON.stringify(card).length < 64 * 1024 ? card : { ...card, description: "", payload: null, payloadSchema: null, payloadOverride: null, reply: card.reply?.slice(0, 500) ?? null, brief: true };
+}

@@ -1,0 +1,221 @@
+import { DurableObject } from "cloudflare:workers";
+import type { Decision } from "../protocol/commands.js";
+import type { Conversation as ConversationEntity, MessageStep, PausePoint, Role, Run } from "../protocol/entities.js";
+import { CLOSE } from "../protocol/frames.js";
+import { createConversation } from "../core/create.js";
+import type { CommandOutcome } from "../core/commands.js";
+import { Engine } from "../core/engine.js";
+import { pausePointNumber } from "../core/ids.js";
+import { Journal, type Changes } from "../core/journal.js";
+import type { DecisionOutcome } from "../core/pause-point.js";
+import type { Actor, Clock, Ports } from "../core/ports.js";
+import { conversationView, messageStepView, pausePointView, runView } from "../core/views.js";
+import { readSettings, type Env, type Settings } from "../settings.js";
+import { acknowledge, acknowledgeDecision } from "./acks.js";
+import { Chat, chatRequest } from "./chat.js";
+import { SqliteStore } from "./journal.js";
+import { Outbox } from "./outbox.js";
+import { Sockets } from "./sockets.js";
+import { Timers } from "./timers.js";
+
+/** How a decision ended, with the card as it is now. What the HTTP edge and the sockets answer is made from it. */
+export type Decided = Omit<DecisionOutcome, "row"> & { card: PausePoint | null };
+
+const clock: Clock = {
+  now: () => Date.now(),
+  after: (ms, callback) => {
+    const timer = setTimeout(callback, ms);
+    return () => clearTimeout(timer);
+  },
+  breathe: () => scheduler.wait(1),
+};
+
+/** The Durable Object of one conversation: wires journal, engine, sockets, alarm and outbox together, and does not think. */
+export class Conversation extends DurableObject<Env> {
+  protected readonly journal: Journal;
+  protected readonly engine: Engine;
+  readonly #sockets: Sockets;
+  readonly #chat: Chat;
+  readonly #outbox: Outbox;
+  readonly #timers: Timers;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    const settings = this.settings();
+    this.journal = new Journal(new SqliteStore(ctx.storage), clock.now);
+    const ports: Ports = {
+      journal: this.journal,
+      clock,
+      model: settings.model,
+      agent: settings.agent,
+      env,
+      limits: settings.limits,
+      background: (work) => ctx.waitUntil(work),
+      live: (flush, last) => {
+        if (!last) this.#sockets.delta(flush);
+        this.#chat.live(flush);
+      },
+      log: (event, fields) => console.log(JSON.stringify({ event, conversation: ctx.id.name ?? null, ...fields })),
+    };
+    this.engine = new Engine(ports);
+    this.#outbox = new Outbox(ports, this.journal, env.DB);
+    this.#timers = new Timers(ctx.storage, () => earliest(this.engine.nextDue(), this.#outbox.nextDue()));
+    this.#chat = new Chat(this.journal, this.engine);
+    this.#sockets = new Sockets(ctx, this.journal, {
+      send: (actor, frame) => acknowledge(frame.opId, this.engine.send(actor, frame)),
+      decide: (actor, { opId, type: _, ...decision }) => acknowledgeDecision(this.journal, actor, opId, decision, () => this.#decide(actor, [decision], opId)),
+      cancel: (actor, frame) => acknowledge(frame.opId, this.engine.cancel(actor, frame)),
+      live: () => this.engine.live(),
+    });
+    this.journal.events = { arm: this.#timers.arm, rolledBack: () => this.#timers.forget(false), committed: (changes) => this.#committed(changes) };
+    // Every first event of an object's life looks after what time or a crash has left, whatever the alarm says.
+    this.engine.reconcile();
+    this.#outbox.deliver();
+  }
+
+  /** The deployment's settings. The Worker has refused to serve when they are wrong. */
+  protected settings(): Settings {
+    const read = readSettings(this.env);
+    if (!read.ok) throw new Error(read.problems.map((problem) => problem.message).join(" "));
+    return read.settings;
+  }
+
+  /** Makes the conversation; the same again, by its owner, finds it made. */
+  create(owner: string, made: { title?: string | undefined; skill: string }): ConversationEntity | null {
+    const id = this.ctx.id.name;
+    if (!id) throw new Error("A conversation's object is reached by its name.");
+    if (!this.#exists()) this.journal.transaction("create", (tx) => createConversation(tx, { id, owner, title: made.title ?? "", skill: made.skill, epoch: crypto.randomUUID() }));
+    return this.describe(owner);
+  }
+
+  describe(person: string): ConversationEntity | null {
+    return this.#roleOf(person) ? conversationView(this.journal.conversation(), this.journal.read.members()) : null;
+  }
+
+  run(person: string): Run | null {
+    const run = this.#roleOf(person) ? this.journal.run(this.journal.conversation().turn) : null;
+    return run && runView(run);
+  }
+
+  /** A page of whole message steps, oldest first, before a position; null for who may not see them. */
+  messages(person: string, before: number | null, limit: number): { steps: MessageStep[]; hasOlder: boolean } | null {
+    if (!this.#roleOf(person)) return null;
+    const rows = this.journal.read.stepsBefore(before ?? Number.MAX_SAFE_INTEGER, limit + 1);
+    const id = this.journal.conversation().id;
+    return { steps: rows.slice(0, limit).map((row) => messageStepView(this.journal.read, id, row)).toReversed(), hasOlder: rows.length > limit };
+  }
+
+  /** All steps of one message, uncut. */
+  message(person: string, messageId: string): MessageStep[] | null {
+    if (!this.#roleOf(person)) return null;
+    const own = /^m([1-9]\d{0,9})$/.exec(messageId)?.[1];
+    const position = own ? Number(own) : (this.journal.read.userStep(messageId)?.position ?? 0);
+    const rows = this.journal.read.message(position);
+    return rows.length ? rows.map((row) => messageStepView(this.journal.read, this.journal.conversation().id, row)) : null;
+  }
+
+  pausePoint(person: string, id: string): PausePoint | null {
+    if (!this.#roleOf(person)) return null;
+    const row = this.journal.read.get("pausePoints", pausePointNumber(this.journal.conversation().id, id));
+    return row && pausePointView(this.journal.conversation().id, row);
+  }
+
+  decide(actor: Actor, decisions: Decision[]): Decided[] {
+    return this.#decide(actor, decisions, null);
+  }
+
+  cancel(actor: Actor, runId: string): CommandOutcome {
+    return this.#exists() ? this.engine.cancel(actor, { opId: null, runId }) : NOT_FOUND;
+  }
+
+  rename(actor: Actor, title: string): CommandOutcome {
+    return this.#asOwner(actor, "rename", (tx) => tx.patchConversation({ title }));
+  }
+
+  setMember(actor: Actor, person: string, role: Exclude<Role, "owner"> | null): CommandOutcome {
+    if (this.#roleOf(actor.person) === "owner" && person === this.journal.conversation().owner) return { status: "rejected", code: "owner_stays", message: "The owner of a conversation stays its owner." };
+    return this.#asOwner(actor, "member", (tx) => tx.putMember(person, role ?? "viewer", role === null));
+  }
+
+  /** Deleting is a state: the run is cancelled, sockets are closed, D1 is told, and then the rows go (H15). */
+  remove(actor: Actor): CommandOutcome {
+    const run = this.#roleOf(actor.person) === "owner" ? this.journal.liveRun() : null;
+    if (run) this.engine.cancel(actor, { opId: null, runId: runView(run).runId });
+    const outcome = this.#asOwner(actor, "delete", (tx) => tx.patchConversation({ deletedAt: tx.now, title: "", pausePointId: null }));
+    if (outcome.status === "applied") this.#sockets.closeAll(CLOSE.notFound, "The conversation was deleted.");
+    return outcome;
+  }
+
+  /** The routes that stream: the socket, and the AI SDK's chat. `x-actor` was made by the Worker from what it verified. */
+  override async fetch(request: Request): Promise<Response> {
+    const actor = JSON.parse(request.headers.get("x-actor") ?? "null") as Actor;
+    const { pathname } = new URL(request.url);
+    if (pathname === "/socket") return this.#exists() ? this.#sockets.accept(actor.person) : this.#sockets.refuse();
+    if (!this.#roleOf(actor.person)) return Response.json(NOT_FOUND);
+    if (pathname === "/resume") return this.#chat.resume() ?? new Response(null, { status: 204 });
+    const answer = this.#chat.post(actor, chatRequest.parse(await request.json()));
+    return answer instanceof Response ? answer : Response.json(answer);
+  }
+
+  override webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): void {
+    this.#sockets.message(socket, data);
+  }
+
+  override webSocketClose(socket: WebSocket): void {
+    this.#sockets.closed(socket);
+  }
+
+  override webSocketError(socket: WebSocket): void {
+    this.#sockets.closed(socket);
+  }
+
+  /** Settles what is due and starts what must go on; never waits for a run. */
+  override alarm(): void {
+    this.#timers.forget(true);
+    try {
+      this.engine.reconcile();
+      this.#outbox.deliver();
+      this.#timers.arm();
+    } catch (error) {
+      console.error(JSON.stringify({ event: "alarm.failed", conversation: this.ctx.id.name ?? null, error: String(error) }));
+      this.#timers.retryAt(Date.now() + 10_000);
+    }
+  }
+
+  #committed(changes: Changes): void {
+    this.#sockets.changed(changes);
+    this.#chat.changed();
+    this.#outbox.changed(changes);
+  }
+
+  #decide(actor: Actor, decisions: Decision[], opId: string | null): Decided[] {
+    if (!this.#exists()) return decisions.map(() => ({ code: "not_found", message: NOT_FOUND.message, card: null }));
+    const id = this.journal.conversation().id;
+    return this.engine.decide(actor, decisions, opId).map(({ row, ...outcome }) => ({ ...outcome, card: row && pausePointView(id, row) }));
+  }
+
+  #asOwner(actor: Actor, name: string, change: Parameters<Journal["transaction"]>[1]): CommandOutcome {
+    const role = this.#roleOf(actor.person);
+    if (!role) return NOT_FOUND;
+    if (role !== "owner") return { status: "rejected", code: "forbidden", message: "Only the owner of the conversation may do this." };
+    this.journal.transaction(name, change);
+    return { status: "applied" };
+  }
+
+  #exists(): boolean {
+    const row = this.journal.read.get("conversation");
+    return row !== null && row.deletedAt === null;
+  }
+
+  #roleOf(person: string): Role | null {
+    const member = this.#exists() ? this.journal.read.get("members", person) : null;
+    return member && !member.removed ? member.role : null;
+  }
+}
+
+const NOT_FOUND = { status: "rejected", code: "not_found", message: "There is no such conversation, or it is not yours to see." } as const;
+
+const earliest = (...times: (number | null)[]): number | null => {
+  const due = times.filter((time) => time !== null);
+  return due.length ? Math.min(...due) : null;
+};

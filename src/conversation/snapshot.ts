@@ -1,0 +1,188 @@
+import type { LiveAttempt, ServerFrame, Welcome, Change } from "../protocol/frames.js";
+import { PROTOCOL, SERVER_FRAME_BYTES } from "../protocol/frames.js";
+import type { MessageStep, PausePoint, Presence, Role } from "../protocol/entities.js";
+import { byteLength } from "../protocol/json.js";
+import { conversationView, messageStepView, pausePointView, runView } from "../core/views.js";
+import type { Changes, Journal, PausePointRow, StepRow } from "../core/journal.js";
+
+// What a device is told about a conversation: everything that fits for one that comes new, what has a
+// larger `seq` than its own for one that comes back. Frames stay under 1 MiB (H20).
+
+const PAGE_STEPS = 60;
+const MESSAGES_BYTES = 400 * 1024;
+const PAUSE_POINTS_BYTES = 300 * 1024;
+const PART_BYTES = 16 * 1024;
+const MOST_CHANGED = 200;
+
+interface Has {
+  epoch?: string | undefined;
+  seq?: number | undefined;
+}
+
+type Snapshot = Pick<Welcome, "mode" | "messages" | "pausePoints" | "hasOlder">;
+
+/** The welcome for a device that has `has`. It names the run and every pending pause point, whatever the mode (S1, S2). */
+export function welcome(journal: Journal, has: Has, you: { person: string; role: Role }, devices: Presence[], live: LiveAttempt | null): Welcome {
+  const conversation = journal.conversation();
+  const delta = has.epoch === conversation.epoch && has.seq !== undefined && has.seq <= conversation.seq ? catchUp(journal, has.seq) : null;
+  const run = journal.run(conversation.turn);
+  return {
+    type: "welcome",
+    protocol: PROTOCOL,
+    epoch: conversation.epoch,
+    seq: conversation.seq,
+    now: journal.now(),
+    conversation: conversationView(conversation, journal.read.members()),
+    run: run ? runView(run) : null,
+    devices,
+    live,
+    you,
+    ...(delta ?? newestPage(journal)),
+  };
+}
+
+function catchUp(journal: Journal, seq: number): Snapshot | null {
+  const changed = journal.read.changedSince(seq, MOST_CHANGED + 1);
+  const steps = new Map(changed.steps.map((row) => [`${row.position}:${row.step}`, row]));
+  for (const call of changed.calls) {
+    const row = journal.read.get("steps", call.position, call.step);
+    if (row) steps.set(`${row.position}:${row.step}`, row);
+  }
+  const rows = new Map([...changed.pausePoints, ...journal.pending()].map((row) => [row.n, row]));
+  if (steps.size + rows.size > MOST_CHANGED) return null;
+  const messages = [...steps.values()].map((row) => stepOf(journal, row));
+  if (size(messages) > MESSAGES_BYTES) return null;
+  // Whether there is more above is known already to a device that comes back.
+  return { mode: "delta", messages, pausePoints: within(journal, [...rows.values()]), hasOlder: false };
+}
+
+const newestPage = (journal: Journal): Snapshot => ({ mode: "snapshot", ...page(journal, Number.MAX_SAFE_INTEGER, journal.pending()) });
+
+/** Messages before a position, newest first until the page or its bytes are full, with the pause points they show. */
+export function page(journal: Journal, before: number, always: PausePointRow[] = []): Pick<Snapshot, "messages" | "pausePoints" | "hasOlder"> {
+  const rows = journal.read.stepsBefore(before, PAGE_STEPS + 1);
+  const messages: MessageStep[] = [];
+  let bytes = 0;
+  let hasOlder = rows.length > PAGE_STEPS;
+  for (const row of rows.slice(0, PAGE_STEPS)) {
+    const step = stepOf(journal, row);
+    bytes += size(step);
+    if (messages.length > 0 && bytes > MESSAGES_BYTES) {
+      hasOlder = true;
+      break;
+    }
+    messages.unshift(step);
+  }
+  // A page never begins in the middle of a message, unless that message is the page.
+  if (hasOlder) while (messages.length > 1 && messages.some((step) => step.messageId !== messages[0]?.messageId) && messages[0]?.step !== firstStep(journal, messages[0])) messages.shift();
+  const shown = messages.flatMap((step) => step.calls.flatMap((call) => (call.pausePointId ? [Number(call.pausePointId.split(".")[1])] : [])));
+  const pausePoints = new Map(always.map((row) => [row.n, row]));
+  for (const n of shown) {
+    const row = journal.read.get("pausePoints", n);
+    if (row) pausePoints.set(n, row);
+  }
+  return { messages, pausePoints: within(journal, [...pausePoints.values()]), hasOlder };
+}
+
+const firstStep = (journal: Journal, step: MessageStep | undefined): number | undefined => (step ? journal.read.message(step.position)[0]?.step : undefined);
+
+/** The change of one transaction, as frames that each fit. */
+export function changeFrames(journal: Journal, changes: Changes): Change[] {
+  const conversation = journal.conversation();
+  const steps = [...changes.steps].flatMap((key) => {
+    const [position = 0, step = 0] = key.split(":").map(Number);
+    const row = journal.read.get("steps", position, step);
+    return row ? [stepOf(journal, row)] : [];
+  });
+  const rows = [...changes.pausePoints].flatMap((n) => journal.read.get("pausePoints", n) ?? []);
+  const run = changes.run === null ? null : journal.run(changes.run);
+  const last: Change = {
+    type: "change",
+    seq: changes.seq,
+    now: journal.now(),
+    ...(run ? { run: runView(run) } : {}),
+    ...(changes.conversation ? { conversation: conversationView(conversation, journal.read.members()) } : {}),
+  };
+  const pausePoints = within(journal, rows);
+  const pieces = split(steps);
+  const newest = pieces.pop();
+  if (newest?.length) last.messages = newest;
+  if (pausePoints.length) last.pausePoints = pausePoints;
+  return [...pieces.map((messages): Change => ({ type: "change", seq: changes.seq, now: last.now, messages, more: true })), last];
+}
+
+function split(steps: MessageStep[]): MessageStep[][] {
+  const pieces: MessageStep[][] = [[]];
+  let bytes = 0;
+  for (const step of steps) {
+    bytes += size(step);
+    if (bytes > MESSAGES_BYTES && pieces.at(-1)?.length) {
+      pieces.push([]);
+      bytes = size(step);
+    }
+    pieces.at(-1)?.push(step);
+  }
+  return pieces;
+}
+
+const size = (value: unknown): number => byteLength(JSON.stringify(value));
+
+const stepOf = (journal: Journal, row: StepRow): MessageStep => cutStep(messageStepView(journal.read, journal.conversation().id, row));
+
+/** Parts over 16 KiB are cut and say so; the whole is fetched by `GET …/messages/:id`. */
+export function cutStep(step: MessageStep): MessageStep {
+  const most = step.parts.length <= 40 ? PART_BYTES : Math.max(256, Math.floor((MESSAGES_BYTES * 1.5) / step.parts.length));
+  return { ...step, parts: step.parts.map((part) => cutPart(part, most)) };
+}
+
+function cutPart(part: MessageStep["parts"][number], most: number): MessageStep["parts"][number] {
+  const bytes = size(part);
+  if (bytes <= most) return part;
+  const cut: Record<string, number> = {};
+  const kept: MessageStep["parts"][number] = { type: part.type };
+  for (const [field, value] of Object.entries(part)) {
+    const fieldBytes = size(value);
+    if (fieldBytes <= most / 4) kept[field] = value;
+    else {
+      cut[field] = fieldBytes;
+      kept[field] = typeof value === "string" ? value.slice(0, Math.floor(most / 4)) : null;
+    }
+  }
+  return { ...kept, cut };
+}
+
+/** Pause points as they fit: one over 16 KiB, and what comes after the byte budget, is `brief`. */
+function within(journal: Journal, rows: PausePointRow[]): PausePoint[] {
+  let left = PAUSE_POINTS_BYTES;
+  return rows
+    .toSorted((a, b) => a.n - b.n)
+    .map((row) => {
+      const whole = pausePointView(journal.conversation().id, row);
+      const bytes = size(whole);
+      const fits = bytes <= PART_BYTES && bytes <= left;
+      const shown = fits ? whole : brief(whole);
+      left -= fits ? bytes : size(shown);
+      return shown;
+    });
+}
+
+const brief = (whole: PausePoint): PausePoint => ({
+  ...whole,
+  title: whole.title.slice(0, 500),
+  summary: whole.summary.slice(0, 500),
+  reply: whole.reply?.slice(0, 500) ?? null,
+  choice: null,
+  description: "",
+  payload: null,
+  payloadSchema: null,
+  payloadOverride: null,
+  options: whole.options && size(whole.options) < 2000 ? whole.options : null,
+  brief: true,
+});
+
+/** A frame as text. One that would be too large is a bug here, and must not reach a device. */
+export function encode(frame: ServerFrame): string {
+  const text = JSON.stringify(frame);
+  if (text.length > SERVER_FRAME_BYTES / 3 && byteLength(text) > SERVER_FRAME_BYTES) throw new Error(`A ${frame.type} frame of ${byteLength(text)} bytes was about to be sent.`);
+  return text;
+}

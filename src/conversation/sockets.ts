@@ -1,0 +1,259 @@
+import * as z from "zod";
+import { CLIENT_FRAME_BYTES, CLOSE, clientFrame, PROTOCOL, type Ack, type ClientFrame, type LiveAttempt, type ServerFrame } from "../protocol/frames.js";
+import { device, type Device, type Presence } from "../protocol/entities.js";
+import { byteLength } from "../protocol/json.js";
+import { parseUntrusted } from "../protocol/parse.js";
+import type { Changes, Journal } from "../core/journal.js";
+import type { Actor } from "../core/ports.js";
+import { changeFrames, encode, page, welcome } from "./snapshot.js";
+
+/** Sent and not yet acknowledged by `seen`: over the first no more deltas, over the second the socket is closed (S6). */
+const NO_DELTAS_BYTES = 256 * 1024;
+const CLOSE_BYTES = 4 * 1024 * 1024;
+const PRESENT_MS = 60_000;
+const PRESENCE_EVERY_MS = 1000;
+/** Frames a socket may send at once, and each second after. */
+const BURST = 200;
+const FRAMES_PER_SECOND = 50;
+
+/** Survives hibernation and deploys with the socket; read defensively, for an older release may have written it. */
+const attachment = z.object({ person: z.string(), device: device.nullable().catch(null), at: z.number().catch(0) });
+type Attachment = z.infer<typeof attachment>;
+
+interface Flow {
+  unseen: number;
+  lagging: boolean;
+  heardAt: number;
+  tokens: number;
+  tokensAt: number;
+}
+
+export interface Commands {
+  send(actor: Actor, frame: ClientFrame & { type: "send" }): Ack;
+  decide(actor: Actor, frame: ClientFrame & { type: "decide" }): Ack;
+  cancel(actor: Actor, frame: ClientFrame & { type: "cancel" }): Ack;
+  live(): LiveAttempt[] | null;
+}
+
+/** The devices that are connected: who they are, what they have been sent, and what they ask for. */
+export class Sockets {
+  readonly #flows = new WeakMap<WebSocket, Flow>();
+  #presenceAt = 0;
+  #presenceTimer: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(
+    private readonly ctx: DurableObjectState,
+    private readonly journal: Journal,
+    private readonly commands: Commands,
+  ) {
+    ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair('{"type":"ping"}', '{"type":"pong"}'));
+  }
+
+  /** Takes a person's socket; one that may not see the conversation is told why and closed. */
+  accept(person: string): Response {
+    if (!this.#role(person)) return this.refuse();
+    const { 0: client, 1: server } = new WebSocketPair();
+    this.ctx.acceptWebSocket(server);
+    server.serializeAttachment({ person, device: null, at: this.journal.now() } satisfies Attachment);
+    return new Response(null, { status: 101, webSocket: client });
+  }
+
+  /** For a conversation that there isn't: nothing is kept, the reason is in the close code. */
+  refuse(): Response {
+    const { 0: client, 1: server } = new WebSocketPair();
+    server.accept();
+    server.close(CLOSE.notFound, "There is no such conversation, or it is not yours to see.");
+    return new Response(null, { status: 101, webSocket: client });
+  }
+
+  message(socket: WebSocket, data: string | ArrayBuffer): void {
+    const flow = this.#flow(socket);
+    flow.heardAt = this.journal.now();
+    if (!this.#mayTalk(flow)) return close(socket, CLOSE.tooMuch, "Too many frames. Wait, then connect again.");
+    if (typeof data !== "string") return close(socket, CLOSE.malformed, "Frames are JSON text.");
+    if (byteLength(data) > CLIENT_FRAME_BYTES) return close(socket, CLOSE.malformed, `A frame has at most ${CLIENT_FRAME_BYTES} bytes.`);
+    const json = parseUntrusted(data);
+    const frame = json ? clientFrame.safeParse(json.value) : null;
+    if (!frame) return this.#send(socket, { type: "error", code: "malformed", message: "The frame is not JSON, or nests too deep." });
+    if (!frame.success) return this.#refuse(socket, json?.value, z.prettifyError(frame.error));
+    this.#handle(socket, frame.data);
+  }
+
+  closed(socket: WebSocket): void {
+    close(socket, 1000, "");
+    this.presence();
+  }
+
+  /** After a commit: what changed, to everyone (H1). */
+  changed(changes: Changes): void {
+    const sockets = this.#live();
+    if (sockets.length === 0) return;
+    for (const frame of changeFrames(this.journal, changes)) this.#broadcast(sockets, encode(frame));
+    for (const socket of sockets) if (!this.#role(this.#attachment(socket)?.person)) close(socket, CLOSE.notAllowed, "You are no longer a member of this conversation.");
+    if (this.journal.liveRun()) this.presence();
+  }
+
+  /** A flush of the step being streamed, to those who keep up (S4, S6). */
+  delta(flush: LiveAttempt): void {
+    const sockets = this.#live();
+    if (sockets.length === 0) return;
+    const text = encode({ type: "delta", ...flush });
+    for (const socket of sockets) {
+      const flow = this.#flow(socket);
+      if (flow.unseen > NO_DELTAS_BYTES) flow.lagging = true;
+      if (!flow.lagging) this.#sendText(socket, text);
+    }
+  }
+
+  /** Who is here, to everyone; at most once a second (S9). */
+  presence(): void {
+    const wait = this.#presenceAt + PRESENCE_EVERY_MS - this.journal.now();
+    if (wait > 0) {
+      this.#presenceTimer ??= setTimeout(() => this.#sendPresence(), Math.min(wait, PRESENCE_EVERY_MS));
+      return;
+    }
+    this.#sendPresence();
+  }
+
+  closeAll(code: number, reason: string): void {
+    for (const socket of this.ctx.getWebSockets()) close(socket, code, reason);
+  }
+
+  #sendPresence(): void {
+    if (this.#presenceTimer) clearTimeout(this.#presenceTimer);
+    this.#presenceTimer = null;
+    this.#presenceAt = this.journal.now();
+    this.#broadcast(this.#live(), encode({ type: "presence", devices: this.#devices() }));
+  }
+
+  #handle(socket: WebSocket, frame: ClientFrame): void {
+    const known = this.#attachment(socket);
+    if (!known) return close(socket, CLOSE.malformed, "This connection is not known any more. Connect again.");
+    if (frame.type === "hello") return this.#hello(socket, known, frame);
+    if (frame.type === "ping") return this.#send(socket, { type: "pong" });
+    if (!known.device) return this.#send(socket, { type: "error", code: "hello_first", message: "Say hello before anything else." });
+    const actor: Actor = { person: known.person, device: known.device, via: "socket" };
+    switch (frame.type) {
+      case "seen":
+        return this.#seen(socket, frame);
+      case "older":
+        return this.#older(socket, frame);
+      case "send":
+        return this.#send(socket, this.commands.send(actor, frame));
+      case "decide":
+        return this.#send(socket, this.commands.decide(actor, frame));
+      case "cancel":
+        return this.#send(socket, this.commands.cancel(actor, frame));
+    }
+  }
+
+  /** S1: built and sent in one turn, so nothing falls between the welcome and what follows it. */
+  #hello(socket: WebSocket, known: Attachment, frame: ClientFrame & { type: "hello" }): void {
+    if (frame.protocol !== PROTOCOL) return close(socket, CLOSE.unknownProtocol, `This server speaks protocol ${PROTOCOL}. Reload the page.`);
+    const role = this.#role(known.person);
+    if (!role) return close(socket, CLOSE.notFound, "There is no such conversation, or it is not yours to see.");
+    const joined = known.device === null;
+    socket.serializeAttachment({ ...known, device: frame.device, at: this.journal.now() } satisfies Attachment);
+    const pieces = this.commands.live();
+    const flow = this.#flow(socket);
+    flow.unseen = 0;
+    flow.lagging = false;
+    this.#send(socket, welcome(this.journal, frame, { person: known.person, role }, this.#devices(), pieces?.[0] ?? null));
+    for (const piece of pieces?.slice(1) ?? []) this.#send(socket, { type: "delta", ...piece });
+    if (joined) this.presence();
+  }
+
+  #seen(socket: WebSocket, frame: ClientFrame & { type: "seen" }): void {
+    // It has read what was sent. If it missed deltas, the next one shows it the gap and it says hello (S3).
+    if (frame.seq > this.journal.conversation().seq) return;
+    const flow = this.#flow(socket);
+    flow.lagging = false;
+    flow.unseen = 0;
+  }
+
+  #older(socket: WebSocket, frame: ClientFrame & { type: "older" }): void {
+    const position = this.#positionOf(frame.before);
+    if (position === null) return this.#send(socket, { type: "ack", opId: frame.opId, status: "rejected", code: "not_found", message: "There is no such message." });
+    this.#send(socket, { type: "page", opId: frame.opId, ...page(this.journal, position) });
+  }
+
+  #positionOf(messageId: string): number | null {
+    const own = /^m([1-9]\d{0,9})$/.exec(messageId)?.[1];
+    return own ? Number(own) : (this.journal.read.userStep(messageId)?.position ?? null);
+  }
+
+  /** A frame that can't be read: refused by its opId if it has one, so that a client's command never waits for ever. */
+  #refuse(socket: WebSocket, value: unknown, message: string): void {
+    const named = z.object({ opId: z.string().min(1).max(128) }).safeParse(value);
+    const detail = message.slice(0, 500);
+    this.#send(socket, named.success ? { type: "ack", opId: named.data.opId, status: "rejected", code: "malformed", message: detail } : { type: "error", code: "malformed", message: detail });
+  }
+
+  #role(person: string | undefined) {
+    const open = this.journal.read.get("conversation")?.deletedAt === null;
+    const row = open && person !== undefined ? this.journal.read.get("members", person) : null;
+    return row && !row.removed ? row.role : null;
+  }
+
+  #devices(): Presence[] {
+    const now = this.journal.now();
+    const present = new Map<string, Presence>();
+    for (const socket of this.ctx.getWebSockets()) {
+      const known = this.#attachment(socket);
+      if (!known?.device || socket.readyState !== WebSocket.OPEN) continue;
+      const heard = Math.max(known.at, this.#flow(socket).heardAt, this.ctx.getWebSocketAutoResponseTimestamp(socket)?.getTime() ?? 0);
+      if (now - heard <= PRESENT_MS) present.set(`${known.person} ${known.device.id}`, { person: known.person, device: known.device satisfies Device });
+    }
+    return [...present.values()];
+  }
+
+  /** Sockets that have said hello and are open. */
+  #live(): WebSocket[] {
+    return this.ctx.getWebSockets().filter((socket) => socket.readyState === WebSocket.OPEN && this.#attachment(socket)?.device);
+  }
+
+  #attachment(socket: WebSocket): Attachment | null {
+    return attachment.safeParse(socket.deserializeAttachment()).data ?? null;
+  }
+
+  #flow(socket: WebSocket): Flow {
+    let flow = this.#flows.get(socket);
+    if (!flow) this.#flows.set(socket, (flow = { unseen: 0, lagging: false, heardAt: 0, tokens: BURST, tokensAt: this.journal.now() }));
+    return flow;
+  }
+
+  #mayTalk(flow: Flow): boolean {
+    const now = this.journal.now();
+    flow.tokens = Math.min(BURST, flow.tokens + (Math.max(0, now - flow.tokensAt) / 1000) * FRAMES_PER_SECOND) - 1;
+    flow.tokensAt = now;
+    return flow.tokens >= 0;
+  }
+
+  #broadcast(sockets: WebSocket[], text: string): void {
+    for (const socket of sockets) this.#sendText(socket, text);
+  }
+
+  #send(socket: WebSocket, frame: ServerFrame): void {
+    this.#sendText(socket, encode(frame));
+  }
+
+  #sendText(socket: WebSocket, text: string): void {
+    if (socket.readyState !== WebSocket.OPEN) return;
+    const flow = this.#flow(socket);
+    flow.unseen += text.length;
+    if (flow.unseen > CLOSE_BYTES) return close(socket, CLOSE.tooMuch, "This device does not keep up. Connect again.");
+    try {
+      socket.send(text);
+    } catch {
+      // It went away in this very turn; its close event follows.
+    }
+  }
+}
+
+function close(socket: WebSocket, code: number, reason: string): void {
+  try {
+    socket.close(code, reason.slice(0, 120));
+  } catch {
+    // Closed already, or with a code that may not be echoed.
+  }
+}

@@ -1,0 +1,116 @@
+import { Hono } from "hono";
+import * as z from "zod";
+import type { App } from "../auth/guard.js";
+import { isConversationId } from "../core/ids.js";
+import type { ChatRequest } from "../conversation/chat.js";
+import { resumeBody } from "../protocol/http.js";
+import type { Decision } from "../protocol/commands.js";
+import { DEFAULT_SKILL } from "../skills/index.js";
+import { conversationOf } from "../core/ids.js";
+import { canonicalJson } from "../protocol/json.js";
+import type { Decided } from "../conversation/conversation.js";
+import { objectOf } from "./conversations.js";
+import { DECISION_STATUS, notFound, problem, readBody, refused } from "./problem.js";
+
+// What a stock AI SDK client sends. Of its messages only two things are read: the last text of a person,
+// and answers to approvals (H10). The rest may be anything and is not believed.
+
+const part = z.looseObject({ type: z.string() });
+const uiMessage = z.looseObject({ id: z.string().min(1).max(128), role: z.string(), parts: z.array(part).catch([]) });
+const chatBody = z.looseObject({
+  id: z.string().min(1).max(200),
+  messages: z.array(z.unknown()),
+  trigger: z.string().optional(),
+  messageId: z.string().optional(),
+});
+const answered = z.looseObject({ state: z.literal("approval-responded"), approval: z.looseObject({ id: z.string(), approved: z.boolean(), reason: z.string().optional() }) });
+
+export const chat = new Hono<App>()
+  .post("/", async (c) => {
+    const body = await readBody(c.req.raw, chatBody);
+    const id = await conversationIdOf(c.var.actor.person, body.id);
+    const read = readChat(body);
+    if ("refusal" in read) return read.refusal;
+    const object = objectOf(c.env, id);
+    // An id of the caller's own choosing makes its conversation on first use; one of ours must exist.
+    if (id !== body.id && read.request.kind === "text") await object.create(c.var.actor.person, { skill: DEFAULT_SKILL });
+    const response = await object.fetch(new Request("https://object/chat", { method: "POST", body: JSON.stringify(read.request), headers: { "x-actor": JSON.stringify(c.var.actor) } }));
+    return asAnswer(response);
+  })
+  .get("/:id/stream", async (c) => {
+    const id = await conversationIdOf(c.var.actor.person, c.req.param("id"));
+    const response = await objectOf(c.env, id).fetch(new Request("https://object/resume", { headers: { "x-actor": JSON.stringify(c.var.actor) } }));
+    // Never 404: a client without a conversation yet would turn to an error on load.
+    return response.headers.get("content-type")?.startsWith("application/json") ? new Response(null, { status: 204 }) : response;
+  })
+  .post("/resume", async (c) => {
+    const body = await readBody(c.req.raw, resumeBody);
+    if (!("decisions" in body)) {
+      const [outcome] = await decideAll(c, [body]);
+      return outcome ? asDecision(outcome) : notFound();
+    }
+    const twice = contradiction(body.decisions);
+    if (twice) return problem(400, "contradiction", `${twice} is decided twice in this request, in different ways. Nothing was applied.`);
+    const outcomes = await decideAll(c, body.decisions);
+    return c.json({ results: outcomes.map(({ code, message, card, faults }) => ({ status: DECISION_STATUS[code], code, message, pausePoint: card, ...(faults ? { faults } : {}) })) });
+  });
+
+/** `c_` and 128 bits of SHA-256 over person, 0, id for an id that is not ours, so that nobody can take or test another's. */
+async function conversationIdOf(person: string, id: string): Promise<string> {
+  if (isConversationId(id)) return id;
+  const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${person}\0${id}`));
+  return `c_${[...new Uint8Array(hash, 0, 16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+function readChat(body: z.infer<typeof chatBody>): { request: ChatRequest } | { refusal: Response } {
+  const parsed = body.messages.map((message) => uiMessage.safeParse(message).data ?? null);
+  const named = body.messageId === undefined ? null : parsed.find((message) => message?.id === body.messageId);
+  const last = named ?? parsed.at(-1);
+  if (body.trigger === "regenerate-message") return { refusal: problem(422, "not_supported", "Answers can't be regenerated in this version. Write again instead.") };
+  if (!last) return { refusal: problem(400, "malformed", "The last message must have an id, a role and parts.") };
+  if (last.role === "user") {
+    // `messageId` naming a person's message is an edit, unless that message is the newest and so a retry of itself.
+    const text = last.parts.flatMap((one) => (one.type === "text" && typeof one["text"] === "string" ? [one["text"]] : [])).join("\n");
+    return { request: { kind: "text", messageId: last.id, text } };
+  }
+  const answers = last.parts.flatMap((one) => {
+    const read = answered.safeParse(one).data;
+    return read ? [{ pausePointId: read.approval.id, approved: read.approval.approved, ...(read.approval.reason === undefined ? {} : { reason: read.approval.reason }) }] : [];
+  });
+  return { request: { kind: "answers", messageId: last.id, steps: last.parts.filter((one) => one.type === "step-start").length, answers } };
+}
+
+/** A stream as it is, or the refusal that the object gave instead. */
+async function asAnswer(response: Response): Promise<Response> {
+  if (!response.headers.get("content-type")?.startsWith("application/json")) return response;
+  return refused(await response.json());
+}
+
+/** One card, two verdicts: the request is at odds with itself, and nothing of it is believed. */
+function contradiction(decisions: Decision[]): string | null {
+  const seen = new Map<string, string>();
+  for (const { pausePointId, decision, payloadOverride, choice } of decisions) {
+    const said = canonicalJson([decision, payloadOverride, choice]);
+    if ((seen.get(pausePointId) ?? said) !== said) return pausePointId;
+    seen.set(pausePointId, said);
+  }
+  return null;
+}
+
+/** Decides in one transaction per object; the answers are in the order of the decisions. */
+async function decideAll(c: { env: App["Bindings"]; var: App["Variables"] }, decisions: Decision[]): Promise<Decided[]> {
+  const byObject = Map.groupBy(decisions, (decision) => conversationOf(decision.pausePointId));
+  const answers = new Map<Decision, Decided>();
+  for (const [id, group] of byObject) {
+    const outcomes: Decided[] = id === null ? [] : await objectOf(c.env, id).decide(c.var.actor, group);
+    for (const [place, decision] of group.entries()) answers.set(decision, outcomes[place] ?? { code: "not_found", message: "There is no such pause point, or it is not yours to see.", card: null });
+  }
+  return decisions.flatMap((decision) => answers.get(decision) ?? []);
+}
+
+function asDecision({ code, message, card, faults }: Decided): Response {
+  const status = DECISION_STATUS[code];
+  if (code === "not_found") return notFound();
+  if (status === 200) return Response.json({ code, message, pausePoint: card });
+  return problem(status, code, message, { ...(code === "forbidden" ? {} : { pausePoint: card }), ...(faults ? { faults } : {}) });
+}

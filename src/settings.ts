@@ -1,0 +1,94 @@
+import * as z from "zod";
+import type { Conversation } from "./conversation/conversation.js";
+import { defaultLimits, type Limits } from "./core/limits.js";
+import type { Model } from "./core/model.js";
+import type { Tools } from "./core/tool.js";
+import { createModel } from "./models/index.js";
+import { skills, toolsOf } from "./skills/index.js";
+import { systemPrompt } from "./skills/system-prompt.js";
+import { createTools, type ToolEnv } from "./tools/index.js";
+
+/** Bindings and variables of the Worker. Nothing here is trusted before `readSettings` has parsed it. */
+export interface Env extends ToolEnv {
+  CONVERSATION: DurableObjectNamespace<Conversation>;
+  ASSETS: Fetcher;
+  AI?: Ai;
+  AUTH?: string;
+  MODEL?: string;
+  DEMO_DELAY_MS?: string;
+  HTTP_ALLOWLIST?: string;
+  MODEL_CONTEXT_TOKENS?: string;
+  MODEL_STALL_SECONDS?: string;
+  EXPIRES_IN_SECONDS?: string;
+  STEPS_PER_RUN?: string;
+}
+
+export interface Settings {
+  auth: "local";
+  modelName: string;
+  demo: boolean;
+  model: Model;
+  limits: Limits;
+  agent(skill: string): { system: string; tools: Tools };
+}
+
+export interface Problem {
+  setting: string;
+  message: string;
+}
+
+const whole = (least: number, most: number) => z.coerce.number().int().min(least).max(most).optional();
+
+const numbers = z.object({
+  DEMO_DELAY_MS: whole(0, 10_000),
+  MODEL_CONTEXT_TOKENS: whole(500, 10_000_000),
+  MODEL_STALL_SECONDS: whole(1, 600),
+  EXPIRES_IN_SECONDS: whole(1, 366 * 86_400),
+  STEPS_PER_RUN: whole(1, 1000),
+});
+
+/** The settings, or every problem that keeps this deployment from serving, each naming its setting. */
+export function readSettings(env: Env): { ok: true; settings: Settings } | { ok: false; problems: Problem[] } {
+  const problems: Problem[] = [];
+  if (env.AUTH !== "local") problems.push({ setting: "AUTH", message: env.AUTH ? `AUTH is "${env.AUTH}", which this version does not know. The only mode is "local", for loopback hosts.` : 'AUTH is not set. Set it to "local" to try Holdpoint on this machine.' });
+  const parsed = numbers.safeParse(env);
+  if (!parsed.success) problems.push(...parsed.error.issues.map((issue) => ({ setting: String(issue.path[0]), message: `${String(issue.path[0])} is wrong: ${issue.message}.` })));
+  if (!env.DB) problems.push({ setting: "DB", message: "The D1 binding DB is missing. Create the database and bind it in wrangler.toml." });
+  if (env.EMAIL && !env.EMAIL_FROM) problems.push({ setting: "EMAIL_FROM", message: "EMAIL is bound, but EMAIL_FROM, the sender's address, is not set." });
+  const number = parsed.data ?? {};
+  const choice = createModel({ MODEL: env.MODEL, AI: env.AI, ...(number.DEMO_DELAY_MS === undefined ? {} : { demoDelayMs: number.DEMO_DELAY_MS }) });
+  if (!choice.ok) problems.push({ setting: choice.setting, message: choice.message });
+  if (!choice.ok || problems.length > 0) return { ok: false, problems };
+
+  const tools = toolsFor(env);
+  return {
+    ok: true,
+    settings: {
+      auth: "local",
+      modelName: choice.name,
+      demo: choice.demo,
+      model: choice.model,
+      limits: limitsOf(number),
+      agent: (name) => {
+        const skill = skills.get(name);
+        if (!skill) return { system: "", tools: new Map() };
+        return { system: systemPrompt(skill), tools: toolsOf(skill, tools) };
+      },
+    },
+  };
+}
+
+function toolsFor(env: Env): Tools {
+  const httpAllowlist = (env.HTTP_ALLOWLIST ?? "").split(",").map((host) => host.trim()).filter(Boolean);
+  return createTools({ httpAllowlist, emailConfigured: env.EMAIL !== undefined });
+}
+
+function limitsOf(number: z.infer<typeof numbers>): Limits {
+  return {
+    ...defaultLimits,
+    ...(number.MODEL_CONTEXT_TOKENS === undefined ? {} : { contextTokens: number.MODEL_CONTEXT_TOKENS }),
+    ...(number.MODEL_STALL_SECONDS === undefined ? {} : { modelStallMs: number.MODEL_STALL_SECONDS * 1000 }),
+    ...(number.EXPIRES_IN_SECONDS === undefined ? {} : { expiresInMs: number.EXPIRES_IN_SECONDS * 1000 }),
+    ...(number.STEPS_PER_RUN === undefined ? {} : { stepsPerRun: number.STEPS_PER_RUN }),
+  };
+}

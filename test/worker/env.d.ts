@@ -1,0 +1,11 @@
+import type { D1Migration } from "cloudflare:test";
+import type { Env } from "../../src/settings.js";
+
+declare global {
+  namespace Cloudflare {
+    interface Env extends HoldpointEnv {
+      MIGRATIONS: D1Migration[];
+    }
+  }
+}
+type HoldpointEnv = Env;
