@@ -40,7 +40,8 @@ export interface Snapshot {
 
 export interface StoreOptions {
   conversationId: string;
-  person: string | null;
+  /** Who uses this page, as far as is known before the server has said it. */
+  person(): string | null;
   device: () => Device;
   storage: StorageLike;
   environment: Environment;
@@ -182,7 +183,7 @@ export class ConversationStore {
   }
 
   #person(): string | null {
-    return this.#snapshot.sync.you?.person ?? this.options.person;
+    return this.#snapshot.sync.you?.person ?? this.options.person();
   }
 
   #sendAgain(): void {

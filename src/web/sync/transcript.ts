@@ -17,6 +17,11 @@ export interface TranscriptMessage {
  * for the agent, or were never answered, are not on the branch yet and are shown all the same (H9).
  */
 export function transcript(state: SyncState): TranscriptMessage[] {
+  return withLive(storedTranscript(state), state.live, state.run?.startedAt ?? 0);
+}
+
+/** The stored part of it, which stays the same while text is streamed. */
+export function storedTranscript(state: Pick<SyncState, "steps" | "conversation">): TranscriptMessage[] {
   const messages = groupSteps(state.steps);
   const chosen = new Set<string>();
   for (let id = startOf(state, messages); id !== null && !chosen.has(id); ) {
@@ -29,20 +34,24 @@ export function transcript(state: SyncState): TranscriptMessage[] {
 
   const shown = [...chosen].flatMap((id) => {
     const [first, ...rest] = messages.get(id) ?? [];
-    return first ? [{ position: first.position, message: toMessage([first, ...rest], state.live) }] : [];
+    return first ? [{ position: first.position, message: toMessage([first, ...rest]) }] : [];
   });
   // Queued texts come last: the agent gets them after what it is writing now.
   shown.sort((a, b) => Number(a.message.delivery === "queued") - Number(b.message.delivery === "queued") || a.position - b.position);
-  const ordered = shown.map(({ message }) => message);
-  if (state.live && !messages.has(state.live.messageId)) {
-    const queued = ordered.findIndex(({ delivery }) => delivery === "queued");
-    ordered.splice(queued === -1 ? ordered.length : queued, 0, writing(state.live, state.run?.startedAt ?? 0));
-  }
-  return ordered;
+  return shown.map(({ message }) => message);
+}
+
+/** Puts the step that is being written into its message, or, if that has no stored step yet, after the others. */
+export function withLive(messages: TranscriptMessage[], live: LiveView | null, startedAt: number): TranscriptMessage[] {
+  if (!live) return messages;
+  const own = messages.findIndex(({ messageId }) => messageId === live.messageId);
+  if (own !== -1) return messages.with(own, { ...(messages[own] as TranscriptMessage), live });
+  const queued = messages.findIndex(({ delivery }) => delivery === "queued");
+  return messages.toSpliced(queued === -1 ? messages.length : queued, 0, writing(live, startedAt));
 }
 
 // A run's message is the head before its first step is stored; then the newest message is its parent.
-function startOf(state: SyncState, messages: ReadonlyMap<string, MessageStep[]>): string | null {
+function startOf(state: Pick<SyncState, "conversation">, messages: ReadonlyMap<string, MessageStep[]>): string | null {
   const head = state.conversation?.head ?? null;
   if (head !== null && messages.has(head)) return head;
   let newest: MessageStep | null = null;
@@ -63,13 +72,13 @@ function groupSteps(steps: ReadonlyMap<string, MessageStep>): Map<string, Messag
   return messages;
 }
 
-function toMessage(steps: [MessageStep, ...MessageStep[]], live: LiveView | null): TranscriptMessage {
+function toMessage(steps: [MessageStep, ...MessageStep[]]): TranscriptMessage {
   const [first] = steps;
   return {
     messageId: first.messageId,
     role: first.role,
     steps,
-    live: live?.messageId === first.messageId ? live : null,
+    live: null,
     author: first.author,
     delivery: first.delivery,
     createdAt: first.createdAt,

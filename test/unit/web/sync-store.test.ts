@@ -46,7 +46,7 @@ function setUp(storage: StorageLike = memoryStorage()) {
   const page = new FakePage();
   const store = new ConversationStore({
     conversationId: "c_1",
-    person: "you",
+    person: () => "you",
     device: () => ({ id: "d", name: "Test" }),
     storage,
     environment: page,
