@@ -1,6 +1,7 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App.js";
+import { preloadMarkdown } from "./components/Markdown.js";
 import "./styles/tokens.css";
 import "./styles/card.css";
 import "./styles/app.css";
@@ -12,3 +13,5 @@ createRoot(root).render(
     <App />
   </StrictMode>,
 );
+
+setTimeout(preloadMarkdown, 0);

@@ -1,62 +1,18 @@
-import { memo } from "react";
-import ReactMarkdown, { type Components } from "react-markdown";
-import remarkGfm from "remark-gfm";
-import remend from "remend";
+import { lazy, memo, Suspense } from "react";
 import { spellOut } from "../lib/odd-characters.js";
+import type { MarkdownProps } from "./RenderedMarkdown.js";
 
-const plugins = [remarkGfm];
+// A third of the app's code. Cards, buttons and plain text don't wait for it.
+const load = () => import("./RenderedMarkdown.js");
+const Rendered = lazy(load);
 
-function safeUrl(url: string): string {
-  try {
-    const { protocol } = new URL(url);
-    return protocol === "http:" || protocol === "https:" || protocol === "mailto:" ? url : "";
-  } catch {
-    // Relative: it would lead into this app under words that the model chose.
-    return "";
-  }
-}
+/** Fetches the renderer before there is anything to render. */
+export const preloadMarkdown = (): void => void load().catch(() => {});
 
-const place = (url: string): string => {
-  const { protocol, host, pathname } = new URL(url);
-  return protocol === "mailto:" ? pathname : host;
-};
-
-const components: Components = {
-  a({ href, children }) {
-    if (!href) return <>{children}</>;
-    const where = place(href);
-    return (
-      <a href={href} target="_blank" rel="noopener noreferrer nofollow">
-        {children}
-        {children !== where && <span className="host"> ({where})</span>}
-      </a>
-    );
-  },
-  // Loading it would tell its server that this was read, and whatever the model put into the address (C49).
-  img({ src, alt }) {
-    const where = typeof src === "string" && src ? place(src) : "";
-    return (
-      <span className="no-image">
-        [image not loaded{alt ? `: ${alt}` : ""}
-        {where && `, ${where}`}]
-      </span>
-    );
-  },
-  table: ({ children }) => (
-    <div className="table-scroll" tabIndex={0} role="region" aria-label="Table">
-      <table>{children}</table>
-    </div>
-  ),
-  // A check box in prose looks like a control and is none.
-  input: ({ checked }) => (checked ? "☑ " : "☐ "),
-};
-
-/** Prose of a model: Markdown without HTML, without images, and with links that say where they lead. */
-export const Markdown = memo(function Markdown({ text, streaming = false, escape = false }: { text: string; streaming?: boolean; escape?: boolean }) {
-  const source = escape ? spellOut(text) : text;
+export const Markdown = memo(function Markdown(props: MarkdownProps) {
   return (
-    <ReactMarkdown remarkPlugins={plugins} skipHtml urlTransform={safeUrl} components={components}>
-      {streaming ? remend(source, { linkMode: "text-only" }) : source}
-    </ReactMarkdown>
+    <Suspense fallback={<p className="plain">{props.escape ? spellOut(props.text) : props.text}</p>}>
+      <Rendered {...props} />
+    </Suspense>
   );
 });
