@@ -11,10 +11,10 @@ const UNSAFE = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 
 /** Every request passes here first: the host must be loopback, a page's origin our own, and the caller known. */
 export const guard = createMiddleware<App>(async (c, next) => {
-  const host = c.req.header("host") ?? null;
+  const host = c.req.header("host") ?? new URL(c.req.url).host;
   if (!isLoopback(host)) {
     return c.html(
-      page("Holdpoint is not open here", `AUTH is "local", which lets people name themselves, so it serves this machine's own addresses only, and not <code>${escape(host ?? "")}</code>. This version knows no other mode.`),
+      page("Holdpoint is not open here", `AUTH is "local", which lets people name themselves, so it serves this machine's own addresses only, and not <code>${escape(host)}</code>. This version knows no other mode.`),
       403,
     );
   }
@@ -27,7 +27,7 @@ export const guard = createMiddleware<App>(async (c, next) => {
   await next();
 });
 
-function sameHost(origin: string, host: string | null): boolean {
+function sameHost(origin: string, host: string): boolean {
   try {
     return new URL(origin).host === host;
   } catch {
