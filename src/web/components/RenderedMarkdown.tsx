@@ -27,7 +27,7 @@ const components: Components = {
     return (
       <a href={href} target="_blank" rel="noopener noreferrer nofollow">
         {children}
-        {children !== where && <span className="host"> ({where})</span>}
+        {!String(children).includes(where) && <span className="host"> ({where})</span>}
       </a>
     );
   },

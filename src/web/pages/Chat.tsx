@@ -123,7 +123,7 @@ function Open({ store, conversationId, onMenu, onStir }: Props & { store: Conver
           <Composer
             key={conversationId}
             draftKey={`holdpoint:draft:${conversationId}`}
-            placeholder={live ? "Write to the agent; it gets this at the next step" : "Write to the agent"}
+            placeholder={run?.status === "running" ? "For the agent’s next step" : "Write to the agent"}
             note={note}
             onSend={(text) => store.send(text)}
             onWithdraw={cards.length > 0 ? (text) => store.send(text, true) : undefined}
