@@ -1,8 +1,10 @@
 import type { Chunk, LiveAttempt } from "../protocol/frames.js";
+import { foldChunks, type LivePart } from "../protocol/fold.js";
 import { canonicalJson } from "../protocol/json.js";
-import { runId } from "../core/ids.js";
+import { assistantMessageId, runId } from "../core/ids.js";
 import type { Journal, RunRow, StepRow } from "../core/journal.js";
-import { messageStepView, type ToolPart } from "../core/views.js";
+import { storeParts } from "../core/stream.js";
+import { messageStepView, storedParts, type ToolPart } from "../core/views.js";
 
 // One AI SDK message as a stream of `UIMessageChunk`s, for stock clients over HTTP. The stream follows the
 // journal and ends when the run suspends or ends; dropping it cancels nothing.
@@ -14,37 +16,48 @@ export interface StreamStart {
   /** Position of the message to show. */
   position: number;
   turn: number;
-  /** Steps of it that the client holds; its last one is sent again whole. 0: everything is sent. */
-  clientSteps: number;
+  /** Steps of it that the client holds; its last one is sent again whole. Null: it holds nothing of this message. */
+  clientSteps: number | null;
+  /** Goes on with the messages written after this one. A stock client takes several in a resumed stream only. */
+  follows?: boolean;
+  /** For the app: what became of an answer that decided nothing. Shown once, kept nowhere. */
+  notes?: { pausePointId: string; code: string; message: string }[];
+}
+
+/** The step being sent, and what of it this client has. */
+interface OpenStep {
+  step: number;
+  /** The attempt whose chunks are passed on as they come, and the last flush of it; null once the journal has the step. */
+  live: { attempt: number; n: number; parts: LivePart[] } | null;
+  calls: Map<string, SentCall>;
+}
+
+interface SentCall {
+  /** Tool, input and metadata, as one text. */
+  proposal: string | null;
+  requested: string | null;
+  responded: boolean | null;
+  ended: string | null;
 }
 
 export class ChatStream {
   readonly body: ReadableStream<Uint8Array>;
   #controller!: ReadableStreamDefaultController<Uint8Array>;
   #ended = false;
-
-  get ended(): boolean {
-    return this.#ended;
-  }
-
   /** Steps of the message completely sent. */
-  #done: number;
-  /** The step being sent: its index in the run, and the attempt whose chunks were passed on. */
-  #open: { step: number; attempt: number; n: number } | null = null;
-  #calls = new Map<string, Sent>();
-  #resync: boolean;
+  #done = 0;
+  #open: OpenStep | null = null;
+  /** The client holds the step that is sent next. */
+  #resync = false;
   readonly #ping: ReturnType<typeof setInterval>;
   readonly #encoder = new TextEncoder();
 
   constructor(
     private readonly journal: Journal,
-    private readonly start: StreamStart,
+    private start: StreamStart,
     live: LiveAttempt[] | null,
     private readonly closed: (stream: ChatStream) => void,
   ) {
-    const rows = this.#rows();
-    this.#done = Math.max(0, Math.min(start.clientSteps, rows.length + 1) - 1);
-    this.#resync = start.clientSteps > 0;
     this.body = new ReadableStream<Uint8Array>({
       start: (controller) => {
         this.#controller = controller;
@@ -52,26 +65,29 @@ export class ChatStream {
       cancel: () => this.#end(),
     });
     this.#ping = setInterval(() => this.#write(": ping\n\n"), PING_MS);
-    this.#emit({ type: "start", messageId: this.#messageId() });
-    // What is streaming right now is taken up here; its later flushes follow from n.
+    this.#begin();
+    for (const note of start.notes ?? []) this.#emit({ type: "data-decision", transient: true, data: note });
     this.#advance();
+    // What is streaming right now is taken up here; its later flushes follow from n.
     for (const flush of live ?? []) this.live(flush, true);
   }
 
-  /** A flush of the step being streamed. `whole`: it is the attempt from its beginning. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** A flush of the step being streamed. `whole`: a piece of the attempt from its beginning. */
   live(flush: LiveAttempt, whole = false): void {
     if (this.#ended || flush.runId !== runId(this.start.turn) || flush.messageId !== this.#messageId()) return;
-    if (this.#open?.step !== flush.step) this.#openStep(flush);
-    else if (this.#open.attempt !== flush.attempt) {
-      this.#emit({ type: "reset-step" });
-      this.#calls.clear();
-      this.#open = { step: flush.step, attempt: flush.attempt, n: 0 };
-    } else if (flush.n <= this.#open.n && !whole) return;
-    if (this.#open) this.#open.n = flush.n;
-    for (const chunk of flush.chunks) {
-      if (chunk.type === "tool-input-available") this.#calls.set(String(chunk["toolCallId"]), { input: canonicalJson(chunk["input"]), requested: null, responded: null, ended: null });
-      this.#emit(chunk);
-    }
+    const { step, attempt, n, chunks } = flush;
+    if (this.#open?.step !== step) this.#openStep(step);
+    else if (this.#open.live?.attempt !== attempt) this.#resetStep();
+    if (!this.#open) return;
+    this.#open.live ??= { attempt, n: 0, parts: [] };
+    if (n <= this.#open.live.n && !whole) return;
+    this.#open.live.n = n;
+    foldChunks(this.#open.live.parts, chunks);
+    for (const chunk of chunks) this.#emit(this.#passedOn(chunk));
   }
 
   /** After a commit: sends what the journal has by now, and ends when the run rests. */
@@ -79,74 +95,99 @@ export class ChatStream {
     if (!this.#ended) this.#advance();
   }
 
+  #begin(): void {
+    const { clientSteps } = this.start;
+    this.#resync = clientSteps !== null;
+    this.#done = clientSteps === null ? 0 : Math.max(0, Math.min(clientSteps - 1, this.#rows().length));
+    this.#open = null;
+    this.#emit({ type: "start", messageId: this.#messageId() });
+  }
+
   #advance(): void {
     const rows = this.#rows();
-    for (const [place, row] of rows.entries()) {
-      if (place < this.#done) continue;
-      const last = place === rows.length - 1;
-      this.#sendRow(row);
-      if (!last) {
-        this.#emit({ type: "finish-step" });
-        this.#open = null;
-        this.#done = place + 1;
-        this.#calls.clear();
-      }
-    }
+    for (const row of rows.slice(this.#done)) this.#sendRow(row);
     const run = this.journal.run(this.start.turn);
-    if (!run || run.status !== "running" || run.position !== this.start.position) this.#finish(run);
+    if (run?.status === "running" && run.position === this.start.position) return;
+    if (run?.status === "suspended") this.#releaseHeldBack();
+    const next = this.start.follows ? messageAfter(this.journal, this.start.position) : null;
+    if (!next) return this.#finish(run);
+    this.#closeStep();
+    this.start = { ...next, clientSteps: null, follows: true };
+    this.#begin();
+    this.#advance();
   }
 
   #sendRow(row: StepRow): void {
     const view = messageStepView(this.journal.read, this.journal.conversation().id, row);
-    if (this.#open?.step !== row.step) {
-      this.#openStep({ step: row.step, attempt: -1 });
-      this.#sendParts(view.parts);
-    } else if (this.#open.attempt === -1) {
-      this.#sendParts(view.parts.filter((part) => part.type.startsWith("tool-")));
-    } else {
-      // Its text was passed on as it came, the last piece just before the commit.
-      this.#sendParts(view.parts.filter((part) => part.type.startsWith("tool-") || part.type.startsWith("data-")));
-    }
-    if (this.#open) this.#open.attempt = -1;
+    if (this.#open?.step !== row.step) this.#openStep(row.step);
+    else if (!this.#open.live) return this.#sendParts(view.parts.filter(isCall));
+    else if (isWhole(this.#open.live.parts, row)) {
+      this.#open.live = null;
+      return this.#sendParts(view.parts.filter((part) => isCall(part) || part.type === "data-notice"));
+    } else this.#resetStep();
+    if (this.#open) this.#open.live = null;
+    this.#sendParts(view.parts);
   }
 
-  #openStep(at: { step: number; attempt: number }): void {
-    const before = this.#open;
-    if (before) {
-      this.#emit({ type: "finish-step" });
-      this.#done += 1;
-      this.#calls.clear();
-    }
-    // A client that holds this step keeps its `step-start`, and gets the rest anew (AI SDK `reset-step`).
-    this.#emit({ type: this.#resync ? "reset-step" : "start-step" });
+  #openStep(step: number): void {
+    this.#closeStep();
+    this.#open = { step, live: null, calls: new Map() };
+    // A client that holds this step keeps its `step-start`, and gets the rest anew.
+    if (this.#resync) this.#emit({ type: "reset-step" });
+    if (!this.#resync || this.start.clientSteps === 0) this.#emit({ type: "start-step" });
     this.#resync = false;
-    this.#open = { step: at.step, attempt: at.attempt, n: 0 };
+  }
+
+  #closeStep(): void {
+    if (!this.#open) return;
+    this.#emit({ type: "finish-step" });
+    this.#open = null;
+    this.#done += 1;
+  }
+
+  /** Takes back what was sent of the open step: another attempt, or the journal, says something else (H8). */
+  #resetStep(): void {
+    if (!this.#open) return;
+    this.#emit({ type: "reset-step" });
+    this.#open = { step: this.#open.step, live: null, calls: new Map() };
+  }
+
+  /** A chunk of the model, without the fields that the journal doesn't keep. */
+  #passedOn(chunk: Chunk): Chunk {
+    if (!chunk.type.startsWith("tool-input")) return chunk;
+    const { dynamic: _, title: __, toolMetadata: ___, ...kept } = chunk;
+    if (kept.type === "tool-input-available") {
+      const proposal = proposalOf(String(kept["toolName"]), kept["input"], kept["providerMetadata"]);
+      this.#open?.calls.set(String(kept["toolCallId"]), { proposal, requested: null, responded: null, ended: null });
+    }
+    return kept as Chunk;
   }
 
   #sendParts(parts: { type: string; [field: string]: unknown }[]): void {
     for (const [place, part] of parts.entries()) {
-      if (part.type === "text" || part.type === "reasoning") this.#sendText(part.type, `${part.type}-${this.#open?.step}-${place}`, String(part["text"]));
-      else if (part.type.startsWith("tool-")) this.#sendCall(part as unknown as ToolPart);
+      if (part.type === "text" || part.type === "reasoning") this.#sendText(part.type, `${part.type}-${this.#open?.step}-${place}`, part);
+      else if (isCall(part)) this.#sendCall(part as unknown as ToolPart);
       else if (part.type.startsWith("data-")) this.#emit({ type: part.type, data: part["data"] });
       else if (part.type.startsWith("source-")) this.#emit(part as Chunk);
     }
   }
 
-  #sendText(kind: "text" | "reasoning", id: string, text: string): void {
-    this.#emit({ type: `${kind}-start`, id });
-    this.#emit({ type: `${kind}-delta`, id, delta: text });
+  #sendText(kind: "text" | "reasoning", id: string, part: { [field: string]: unknown }): void {
+    this.#emit({ type: `${kind}-start`, id, ...(part["providerMetadata"] ? { providerMetadata: part["providerMetadata"] } : {}) });
+    this.#emit({ type: `${kind}-delta`, id, delta: String(part["text"]) });
     this.#emit({ type: `${kind}-end`, id });
   }
 
   /** Takes one call from what this client was sent to what it is now. */
   #sendCall(part: ToolPart): void {
-    const { toolCallId, approval } = part;
+    const { toolCallId, approval, input } = part;
     const toolName = part.type.slice("tool-".length);
-    const sent = this.#calls.get(toolCallId) ?? { input: null, requested: null, responded: null, ended: null };
-    this.#calls.set(toolCallId, sent);
-    const input = canonicalJson(part.input);
-    if (sent.input !== input) this.#emit({ type: "tool-input-available", toolCallId, toolName, input: part.input });
-    sent.input = input;
+    const providerMetadata = part["callProviderMetadata"];
+    const sent = this.#open?.calls.get(toolCallId) ?? { proposal: null, requested: null, responded: null, ended: null };
+    this.#open?.calls.set(toolCallId, sent);
+    const proposal = proposalOf(toolName, input, providerMetadata);
+    if (sent.proposal !== proposal) this.#emit({ type: "tool-input-available", toolCallId, toolName, input, ...(providerMetadata ? { providerMetadata } : {}) });
+    sent.proposal = proposal;
     if (approval && sent.requested !== approval.id) {
       this.#emit({ type: "tool-approval-request", approvalId: approval.id, toolCallId, reason: approval.requestReason, approvalDescriptor: approval.descriptor });
       Object.assign(sent, { requested: approval.id, responded: null });
@@ -164,10 +205,7 @@ export class ChatStream {
   }
 
   #finish(run: RunRow | null): void {
-    if (this.#open) {
-      this.#releaseHeldBack();
-      this.#emit({ type: "finish-step" });
-    }
+    this.#closeStep();
     this.#emit({ type: "finish", finishReason: run?.status === "suspended" ? "tool-calls" : run?.status === "failed" ? "error" : "stop" });
     this.#write("data: [DONE]\n\n");
     this.#end();
@@ -178,12 +216,10 @@ export class ChatStream {
    * the step is open. It is shown as approved by itself, which it is.
    */
   #releaseHeldBack(): void {
-    const rows = this.#rows();
-    const row = rows.at(-1);
-    if (!row) return;
+    const row = this.#rows().at(-1);
+    if (!row || !this.#open) return;
     for (const call of this.journal.read.callsOfStep(row.turn, row.step)) {
-      const sent = this.#calls.get(call.toolCallId);
-      if (call.state !== "ready" || !sent || sent.requested) continue;
+      if (call.state !== "ready" || this.#open.calls.get(call.toolCallId)?.requested) continue;
       const approvalId = `${call.toolCallId}-auto`;
       this.#emit({ type: "tool-approval-request", approvalId, toolCallId: call.toolCallId, isAutomatic: true });
       this.#emit({ type: "tool-approval-response", approvalId, approved: true, reason: "Needs no approval; waits for the calls before it." });
@@ -195,7 +231,7 @@ export class ChatStream {
   }
 
   #messageId(): string {
-    return `m${this.start.position}`;
+    return assistantMessageId(this.start.position);
   }
 
   #emit(chunk: Chunk): void {
@@ -224,15 +260,29 @@ export class ChatStream {
   }
 }
 
-interface Sent {
-  input: string | null;
-  requested: string | null;
-  responded: boolean | null;
-  ended: string | null;
+const isCall = (part: { type: string }): boolean => part.type.startsWith("tool-");
+
+const proposalOf = (toolName: string, input: unknown, metadata: unknown): string => canonicalJson([toolName, input, metadata]);
+
+/** Whether what was streamed is what the journal has kept: an attempt that was cut loses its calls and the end of its text. */
+function isWhole(parts: LivePart[], row: StepRow): boolean {
+  const closed = parts.every((part) => part.type === "other" || (part.type === "tool" ? part.state !== "input-streaming" : part.state === "done" && part.text !== ""));
+  return closed && canonicalJson(storeParts(parts, true)) === canonicalJson(storedParts(row).filter((part) => part.type !== "data-notice"));
 }
 
-/** A stream that says that nothing is to come: the text waits for the live run (H9). */
-export function queuedStream(messageId: string): string {
-  const chunks: Chunk[] = [{ type: "data-queued", transient: true, data: { messageId } }, { type: "finish" }];
+/** The agent's next message after a position. */
+export function messageAfter(journal: Journal, position: number): { position: number; turn: number } | null {
+  const newest = journal.run(journal.conversation().turn);
+  for (let next = position + 1; newest && next <= newest.position; next += 1) {
+    if (next === newest.position) return { position: next, turn: newest.turn };
+    const row = journal.read.message(next)[0];
+    if (row?.role === "assistant") return { position: next, turn: row.turn };
+  }
+  return null;
+}
+
+/** A stream that says that nothing is to come: the text waits for the live run, or its run ended before it was read (H9). */
+export function emptyStream(messageId: string, delivery: "queued" | "unanswered"): string {
+  const chunks: Chunk[] = [{ type: `data-${delivery}`, transient: true, data: { messageId } }, { type: "finish" }];
   return `${chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")}data: [DONE]\n\n`;
 }

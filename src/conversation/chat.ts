@@ -1,14 +1,20 @@
 import * as z from "zod";
 import type { LiveAttempt } from "../protocol/frames.js";
-import { conversationOf } from "../core/ids.js";
+import { pausePointNumber } from "../core/ids.js";
 import type { Engine } from "../core/engine.js";
-import type { Journal, StepRow } from "../core/journal.js";
+import type { Journal, RunRow } from "../core/journal.js";
 import type { Actor } from "../core/ports.js";
-import { ChatStream, queuedStream, type StreamStart } from "./chat-stream.js";
+import { ChatStream, emptyStream, messageAfter, type StreamStart } from "./chat-stream.js";
 
 /** What `POST /api/chat` was read down to: a person's text, or answers to cards, and where the client stands. */
 export const chatRequest = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("text"), messageId: z.string(), text: z.string() }),
+  z.object({
+    kind: z.literal("text"),
+    messageId: z.string(),
+    text: z.string(),
+    /** The client replaces a message with this one, or sends it once more. */
+    again: z.boolean(),
+  }),
   z.object({
     kind: z.literal("answers"),
     messageId: z.string(),
@@ -41,10 +47,22 @@ export class Chat {
   /** The stream of what runs, from its beginning; null when nothing does, nor did just now. */
   resume(): Response | null {
     const run = this.journal.run(this.journal.conversation().turn);
-    if (!run) return null;
-    const rested = run.status === "suspended" ? Math.max(0, ...this.journal.pending().map((row) => row.createdAt)) : (run.endedAt ?? 0);
-    if (run.status !== "running" && this.journal.now() - rested > GRACE_MS) return null;
-    return this.#stream({ position: run.position, turn: run.turn, clientSteps: 0 });
+    if (!run || (run.status !== "running" && !this.#justNow(this.journal.conversation().updatedAt))) return null;
+    return this.#stream({ ...this.#firstRecent(run), clientSteps: null, follows: true });
+  }
+
+  #justNow = (time: number): boolean => this.journal.now() - time <= GRACE_MS;
+
+  /** The first message that may have changed since a client read the history: of this run, or of one that just ended. */
+  #firstRecent(run: RunRow): { position: number; turn: number } {
+    let first = { position: run.position, turn: run.turn };
+    for (let position = run.position - 1; position > 0; position -= 1) {
+      const row = this.journal.read.message(position)[0];
+      if (row?.role !== "assistant") continue;
+      if (row.turn !== run.turn && !this.#justNow(this.journal.run(row.turn)?.endedAt ?? 0)) break;
+      first = { position, turn: row.turn };
+    }
+    return first;
   }
 
   live(flush: LiveAttempt): void {
@@ -55,37 +73,42 @@ export class Chat {
     for (const stream of this.#streams) stream.changed();
   }
 
-  #text(actor: Actor, { messageId, text }: ChatRequest & { kind: "text" }): Response | ChatRefusal {
+  #text(actor: Actor, { messageId, text, again }: ChatRequest & { kind: "text" }): Response | ChatRefusal {
     const outcome = this.engine.send(actor, { opId: null, messageId, text });
-    if (outcome.status === "rejected") return { status: "rejected", code: outcome.code ?? "rejected", message: outcome.message ?? "" };
+    if (outcome.status === "rejected") {
+      if (again && outcome.code === "message_id_taken") return { status: "rejected", code: "edit_not_supported", message: "A text can't be changed after it was sent, in this version. Send a new one." };
+      return { status: "rejected", code: outcome.code ?? "rejected", message: outcome.message ?? "" };
+    }
     const step = this.journal.read.userStep(messageId);
-    const answer = step && outcome.queued !== true ? this.#answerTo(step) : null;
-    return answer ? this.#stream(answer) : new Response(queuedStream(messageId), { headers: HEADERS });
-  }
-
-  /** Where the answer to a text is written: the run that it started or joined, or a message written since. */
-  #answerTo(step: StepRow): StreamStart | null {
-    const run = this.journal.run(step.turn);
-    if (run?.parent === step.position) return { position: run.position, turn: run.turn, clientSteps: 0 };
-    const next = this.journal.read.message(step.position + 1)[0];
-    return next?.parent === step.position && next.role === "assistant" ? { position: next.position, turn: next.turn, clientSteps: 0 } : null;
+    // What answers it is the next message of the agent; texts in a row share one.
+    const answer = step?.delivery === "sent" ? messageAfter(this.journal, step.position) : null;
+    if (answer) return this.#stream({ ...answer, clientSteps: null });
+    return new Response(emptyStream(messageId, step?.delivery === "unanswered" ? "unanswered" : "queued"), { headers: HEADERS });
   }
 
   /** Decides what was answered and goes on with that message: the truth is streamed, whoever decided (AI SDK, S6 and S8). */
   #answers(actor: Actor, { messageId, steps, answers }: ChatRequest & { kind: "answers" }): Response | ChatRefusal {
-    const known = answers.filter((answer) => conversationOf(answer.pausePointId) === this.journal.conversation().id);
+    const place = this.#place(messageId);
+    if (!place) return { status: "rejected", code: "not_found", message: "There is no such message. Load the conversation again." };
     // Only what is pending: a client sends its whole history every time, and old answers are old news.
-    const pending = known.filter((answer) => this.journal.pending().some((row) => answer.pausePointId.endsWith(`.${row.n}`)));
-    if (pending.length > 0) {
-      const outcomes = this.engine.decide(actor, pending.map(({ pausePointId, approved, reason }) => ({ pausePointId, decision: approved ? ("approve" as const) : ("reject" as const), ...(reason ? { reply: reason } : {}) })));
-      const refused = outcomes.find((outcome) => outcome.code === "forbidden" || outcome.code === "not_found");
-      if (refused) return { status: "rejected", code: refused.code, message: refused.message };
-    }
+    const pending = new Set(this.journal.pending().map((row) => row.n));
+    const decisions = answers
+      .filter((answer) => pending.has(pausePointNumber(this.journal.conversation().id, answer.pausePointId)))
+      .map(({ pausePointId, approved, reason }) => ({ pausePointId, decision: approved ? ("approve" as const) : ("reject" as const), ...(reason ? { reply: reason } : {}) }));
+    const outcomes = decisions.length > 0 ? this.engine.decide(actor, decisions) : [];
+    const refused = outcomes.find((outcome) => outcome.code === "forbidden" || outcome.code === "not_found");
+    if (refused) return { status: "rejected", code: refused.code, message: refused.message };
+    const notes = outcomes.flatMap(({ code, message }, at) => (code === "decided" || code === "same" ? [] : [{ pausePointId: decisions[at]?.pausePointId ?? "", code, message }]));
+    return this.#stream({ ...place, clientSteps: steps, notes });
+  }
+
+  /** An agent's message, the one being written included. */
+  #place(messageId: string): { position: number; turn: number } | null {
     const position = Number(/^m([1-9]\d{0,9})$/.exec(messageId)?.[1] ?? 0);
     const run = this.journal.run(this.journal.conversation().turn);
-    const turn = this.journal.read.message(position)[0]?.turn ?? (run && run.position === position ? run.turn : 0);
-    if (!position || !turn) return { status: "rejected", code: "not_found", message: "There is no such message. Load the conversation again." };
-    return this.#stream({ position, turn, clientSteps: Math.max(1, steps) });
+    if (run && run.position === position) return { position, turn: run.turn };
+    const row = this.journal.read.message(position)[0];
+    return row?.role === "assistant" ? { position, turn: row.turn } : null;
   }
 
   #stream(start: StreamStart): Response {

@@ -1,12 +1,11 @@
 import { Hono } from "hono";
 import * as z from "zod";
 import type { App } from "../auth/guard.js";
-import { isConversationId } from "../core/ids.js";
 import type { ChatRequest } from "../conversation/chat.js";
 import { resumeBody } from "../protocol/http.js";
 import type { Decision } from "../protocol/commands.js";
 import { DEFAULT_SKILL } from "../skills/index.js";
-import { conversationOf } from "../core/ids.js";
+import { conversationOf, isConversationId } from "../core/ids.js";
 import { canonicalJson } from "../protocol/json.js";
 import type { Decided } from "../conversation/conversation.js";
 import { objectOf } from "./conversations.js";
@@ -16,7 +15,7 @@ import { DECISION_STATUS, notFound, problem, readBody, refused } from "./problem
 // and answers to approvals (H10). The rest may be anything and is not believed.
 
 const part = z.looseObject({ type: z.string() });
-const uiMessage = z.looseObject({ id: z.string().min(1).max(128), role: z.string(), parts: z.array(part).catch([]) });
+const uiMessage = z.looseObject({ id: z.string().min(1).max(128), role: z.enum(["user", "assistant"]), parts: z.array(part).catch([]) });
 const chatBody = z.looseObject({
   id: z.string().min(1).max(200),
   messages: z.array(z.unknown()),
@@ -52,7 +51,7 @@ export const chat = new Hono<App>()
     const twice = contradiction(body.decisions);
     if (twice) return problem(400, "contradiction", `${twice} is decided twice in this request, in different ways. Nothing was applied.`);
     const outcomes = await decideAll(c, body.decisions);
-    return c.json({ results: outcomes.map(({ code, message, card, faults }) => ({ status: DECISION_STATUS[code], code, message, pausePoint: card, ...(faults ? { faults } : {}) })) });
+    return c.json({ results: outcomes.map(asResult) });
   });
 
 /** `c_` and 128 bits of SHA-256 over person, 0, id for an id that is not ours, so that nobody can take or test another's. */
@@ -62,22 +61,33 @@ async function conversationIdOf(person: string, id: string): Promise<string> {
   return `c_${[...new Uint8Array(hash, 0, 16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
+const unsupported = (code: string, detail: string): { refusal: Response } => ({ refusal: problem(422, code, detail) });
+const malformed = (detail: string): { refusal: Response } => ({ refusal: problem(400, "malformed", detail) });
+
+/** `messageId` names the message that the request is about; without it, it is the last one. */
 function readChat(body: z.infer<typeof chatBody>): { request: ChatRequest } | { refusal: Response } {
+  if (body.trigger === "regenerate-message") return unsupported("regenerate_not_supported", "Answers can't be regenerated in this version. Write again instead.");
   const parsed = body.messages.map((message) => uiMessage.safeParse(message).data ?? null);
-  const named = body.messageId === undefined ? null : parsed.find((message) => message?.id === body.messageId);
-  const last = named ?? parsed.at(-1);
-  if (body.trigger === "regenerate-message") return { refusal: problem(422, "not_supported", "Answers can't be regenerated in this version. Write again instead.") };
-  if (!last) return { refusal: problem(400, "malformed", "The last message must have an id, a role and parts.") };
-  if (last.role === "user") {
-    // `messageId` naming a person's message is an edit, unless that message is the newest and so a retry of itself.
-    const text = last.parts.flatMap((one) => (one.type === "text" && typeof one["text"] === "string" ? [one["text"]] : [])).join("\n");
-    return { request: { kind: "text", messageId: last.id, text } };
-  }
-  const answers = last.parts.flatMap((one) => {
+  const about = body.messageId === undefined ? parsed.at(-1) : parsed.findLast((message) => message?.id === body.messageId);
+  // A client that edits under a new id has dropped the old message from its history.
+  if (!about && body.messageId !== undefined && parsed.at(-1)) return unsupported("edit_not_supported", "A text can't be changed after it was sent, in this version. Send a new one.");
+  if (!about) return malformed("The message that this is about must have an id, a role and parts.");
+  return about.role === "user" ? readText(about, body.messageId !== undefined) : readAnswers(about);
+}
+
+function readText({ id, parts }: z.infer<typeof uiMessage>, again: boolean): ReturnType<typeof readChat> {
+  if (parts.some((one) => one.type === "file")) return unsupported("files_not_supported", "Files can't be sent in this version. Nothing of the message was taken.");
+  const text = parts.flatMap((one) => (one.type === "text" && typeof one["text"] === "string" ? [one["text"]] : [])).join("\n");
+  if (text.trim() === "") return unsupported("empty", "The text is empty.");
+  return { request: { kind: "text", messageId: id, text, again } };
+}
+
+function readAnswers({ id, parts }: z.infer<typeof uiMessage>): ReturnType<typeof readChat> {
+  const answers = parts.flatMap((one) => {
     const read = answered.safeParse(one).data;
     return read ? [{ pausePointId: read.approval.id, approved: read.approval.approved, ...(read.approval.reason === undefined ? {} : { reason: read.approval.reason }) }] : [];
   });
-  return { request: { kind: "answers", messageId: last.id, steps: last.parts.filter((one) => one.type === "step-start").length, answers } };
+  return { request: { kind: "answers", messageId: id, steps: parts.filter((one) => one.type === "step-start").length, answers } };
 }
 
 /** A stream as it is, or the refusal that the object gave instead. */
@@ -106,6 +116,13 @@ async function decideAll(c: { env: App["Bindings"]; var: App["Variables"] }, dec
     for (const [place, decision] of group.entries()) answers.set(decision, outcomes[place] ?? { code: "not_found", message: "There is no such pause point, or it is not yours to see.", card: null });
   }
   return decisions.flatMap((decision) => answers.get(decision) ?? []);
+}
+
+/** One item of a batch. What there isn't and what is another's read the same. */
+function asResult({ code, message, card, faults }: Decided): object {
+  const status = DECISION_STATUS[code];
+  if (code === "not_found") return { status, code, message: "There is no such thing here, or it is not yours to see.", pausePoint: null };
+  return { status, code, message, pausePoint: card, ...(faults ? { faults } : {}) };
 }
 
 function asDecision({ code, message, card, faults }: Decided): Response {

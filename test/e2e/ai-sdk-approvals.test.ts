@@ -1,3 +1,4 @@
+import { isToolUIPart } from "ai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer, type Server } from "../../src/cli/server.js";
 import { api, Client, newConversation, transfers, until } from "./ai-sdk-kit.js";
@@ -9,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 const ONE = "Transfer 250 EUR from operations to savings";
-const TWO = `${ONE} and transfer 300 EUR from operations to travel`;
+const TWO = `${ONE} and transfer 300 EUR from operations to payroll`;
 
 /** A client whose first message has been answered by `cards` approvals. */
 async function asked(text: string, cards: number): Promise<Client> {
@@ -67,7 +68,7 @@ describe("a stock AI SDK client over HTTP: its own answers", () => {
   it("[C15] approved, rejected and ungated calls of one step: each has its own outcome, then one answer", async () => {
     const client = await asked(`${TWO} and list the accounts`, 2);
     const [first = "", second = ""] = client.asked;
-    client.answer(second, false, "not travel");
+    client.answer(second, false, "not payroll");
     client.answer(first, true);
     await client.rested(2);
     await client.expectInStep({ posts: 2 });
@@ -76,7 +77,7 @@ describe("a stock AI SDK client over HTTP: its own answers", () => {
   });
 
   it("[H13] a later approval in the same run is asked in the same message", async () => {
-    const client = await asked(`insist: ${ONE} and transfer 300 EUR from operations to travel`, 2);
+    const client = await asked(`insist: ${ONE} and transfer 300 EUR from operations to payroll`, 2);
     const [first = "", second = ""] = client.asked;
     client.answer(first, true);
     client.answer(second, false);
@@ -149,7 +150,7 @@ describe("a stock AI SDK client over HTTP: decided elsewhere", () => {
     client.answer(card, true);
     await client.rested(2);
     await client.expectInStep({ posts: 2 });
-    expect(client.chat.messages.at(-1)?.parts.filter((part) => "input" in part).map((part) => part.input)).toEqual([{ from: "operations", to: "savings", amount: 200, currency: "EUR" }]);
+    expect(client.chat.messages.at(-1)?.parts.flatMap((part) => (isToolUIPart(part) ? [part.input] : []))).toEqual([{ from: "operations", to: "savings", amount: 200, currency: "EUR" }]);
     expect(await transfers(server, client.id)).toEqual([200]);
   });
 
@@ -159,7 +160,7 @@ describe("a stock AI SDK client over HTTP: decided elsewhere", () => {
     const other = new Client(server, { id: client.id, messages: structuredClone(client.chat.messages) });
     other.answer(old, true);
     await other.rested(1);
-    await other.say("Transfer 310 EUR from operations to travel");
+    await other.say("Transfer 310 EUR from operations to payroll");
     const [card = ""] = other.asked;
     client.answer(old, false);
     await client.rested(2);
