@@ -1,7 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Decision } from "../protocol/commands.js";
 import type { Conversation as ConversationEntity, MessageStep, PausePoint, Role, Run } from "../protocol/entities.js";
-import { CLOSE } from "../protocol/frames.js";
 import { createConversation } from "../core/create.js";
 import type { CommandOutcome } from "../core/commands.js";
 import { Engine } from "../core/engine.js";
@@ -141,9 +140,7 @@ export class Conversation extends DurableObject<Env> {
   remove(actor: Actor): CommandOutcome {
     const run = this.#roleOf(actor.person) === "owner" ? this.journal.liveRun() : null;
     if (run) this.engine.cancel(actor, { opId: null, runId: runView(run).runId });
-    const outcome = this.#asOwner(actor, "delete", (tx) => tx.patchConversation({ deletedAt: tx.now, title: "", pausePointId: null }));
-    if (outcome.status === "applied") this.#sockets.closeAll(CLOSE.notFound, "The conversation was deleted.");
-    return outcome;
+    return this.#asOwner(actor, "delete", (tx) => tx.patchConversation({ deletedAt: tx.now, title: "", pausePointId: null }));
   }
 
   /** The routes that stream: the socket, and the AI SDK's chat. `x-actor` was made by the Worker from what it verified. */

@@ -89,6 +89,7 @@ export class Sockets {
     const sockets = this.#live();
     if (sockets.length === 0) return;
     for (const frame of changeFrames(this.journal, changes)) this.#broadcast(sockets, encode(frame));
+    if (this.journal.conversation().deletedAt !== null) return this.#closeAll(CLOSE.notFound, "The conversation was deleted.");
     for (const socket of sockets) if (!this.#role(this.#attachment(socket)?.person)) close(socket, CLOSE.notAllowed, "You are no longer a member of this conversation.");
     if (this.journal.liveRun()) this.presence();
   }
@@ -115,7 +116,7 @@ export class Sockets {
     this.#sendPresence();
   }
 
-  closeAll(code: number, reason: string): void {
+  #closeAll(code: number, reason: string): void {
     for (const socket of this.ctx.getWebSockets()) close(socket, code, reason);
   }
 
@@ -153,8 +154,9 @@ export class Sockets {
     const role = this.#role(known.person);
     if (!role) return close(socket, CLOSE.notFound, "There is no such conversation, or it is not yours to see.");
     const joined = known.device === null;
-    socket.serializeAttachment({ ...known, device: frame.device, at: this.journal.now() } satisfies Attachment);
+    // Flushes what is pending to the others. This device must not get it before the welcome that contains it.
     const pieces = this.commands.live();
+    socket.serializeAttachment({ ...known, device: frame.device, at: this.journal.now() } satisfies Attachment);
     const flow = this.#flow(socket);
     flow.unseen = 0;
     flow.lagging = false;

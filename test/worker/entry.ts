@@ -35,12 +35,11 @@ export class Conversation extends Real {
 
   protected override settings(): Settings {
     const settings = super.settings();
-    const { model, tools } = control;
     return {
       ...settings,
-      ...(model ? { model: (request) => (control.model ?? model)(request) } : {}),
+      model: (request) => (control.model ?? settings.model)(request),
       limits: { ...settings.limits, ...control.limits },
-      agent: (skill) => ({ ...settings.agent(skill), ...(tools ? { tools } : {}) }),
+      agent: (skill) => ({ ...settings.agent(skill), ...(control.tools ? { tools: control.tools } : {}) }),
     };
   }
 }

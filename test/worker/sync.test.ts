@@ -1,0 +1,355 @@
+import { abortAllDurableObjects, evictDurableObject, runInDurableObject, SELF } from "cloudflare:test";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Chunk, LiveAttempt } from "../../src/protocol/frames.js";
+import { foldChunks, type LivePart } from "../../src/protocol/fold.js";
+import { propose, say, ScriptedModel, type Answer } from "../kit/model.js";
+import { control, resetControl } from "./entry.js";
+import { api, BASE, Device, migrateD1, newConversation, stubOf } from "./kit.js";
+
+beforeEach(migrateD1);
+afterEach(async () => {
+  vi.useRealTimers();
+  resetControl();
+  await abortAllDurableObjects();
+});
+
+const TRANSFER = "Transfer 250 EUR from operations to savings";
+
+/** Everything that changes the journal in a way that a client could see. */
+const seqOf = (id: string): Promise<number> => runInDurableObject(stubOf(id), (_, state) => state.storage.sql.exec<{ seq: number }>("SELECT seq FROM conversation").one().seq);
+
+/** A model that says one character at a time, each when the test asks for it. */
+function stepwise(): { answer: Answer; next: (text: string) => Promise<void>; end: () => void } {
+  const queue: (string | null)[] = [];
+  const answer: Answer = async function* () {
+    yield { type: "text-start", id: "t" };
+    for (;;) {
+      // Polled, for one object's promise must not be settled from outside of it.
+      while (queue.length === 0) await scheduler.wait(1);
+      const text = queue.shift();
+      if (text === null || text === undefined) break;
+      yield { type: "text-delta", id: "t", delta: text };
+    }
+    yield { type: "text-end", id: "t" };
+  };
+  return {
+    answer,
+    next: async (text) => {
+      queue.push(text);
+      while (queue.length > 0) await scheduler.wait(1);
+    },
+    end: () => void queue.push(null),
+  };
+}
+
+/** A device's live text, by the rules of S3: replace at a welcome, apply n + 1, drop what is known, say hello at a gap. */
+function liveText(device: Device): string {
+  let parts: LivePart[] = [];
+  let at: { attempt: number; n: number } | null = null;
+  const begin = (live: LiveAttempt): void => {
+    parts = foldChunks([], live.chunks);
+    at = { attempt: live.attempt, n: live.n };
+  };
+  for (const frame of device.frames) {
+    if (frame.type === "welcome") {
+      parts = [];
+      at = null;
+      if (frame.live) begin(frame.live);
+    } else if (frame.type === "delta") {
+      if (at && frame.attempt === at.attempt && frame.n === at.n + 1) {
+        foldChunks(parts, frame.chunks);
+        at.n = frame.n;
+      } else if (frame.n === 1) begin(frame);
+      else if (!at || frame.attempt !== at.attempt || frame.n > at.n) throw new Error("a gap: this device would say hello");
+    }
+  }
+  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+describe("joining and catching up", () => {
+  it("[S1] the welcome names the run and every pending card, and the socket is live from then on", async () => {
+    const model = new ScriptedModel().then([...propose("execute_transfer", { from: "a", to: "b", amount: 500, currency: "EUR" }), ...propose("execute_transfer", { from: "a", to: "b", amount: 600, currency: "EUR" })]);
+    control.model = model.model;
+    const id = await newConversation();
+    const laptop = await Device.connect(id, "ana");
+    await laptop.say("two");
+    await laptop.rest("suspended");
+    const late = await Device.connect(id, "ben", "phone", { epoch: laptop.epoch, seq: laptop.seq });
+    expect(late.welcome).toMatchObject({ mode: "delta", messages: [], run: { status: "suspended" }, pausePoints: [{ state: "pending" }, { state: "pending" }] });
+    await laptop.say("more");
+    await late.until(() => [...late.messages.values()].find((step) => step.delivery === "queued"));
+  });
+
+  it("[S2] [C30] an old epoch, a seq beyond the server's, two hellos, or none: a snapshot once, never silence", async () => {
+    const id = await newConversation();
+    const laptop = await Device.connect(id, "ana");
+    await laptop.say("say 5 words");
+    await laptop.rest("completed");
+    for (const has of [{ epoch: "old", seq: 1 }, { epoch: laptop.epoch, seq: laptop.seq + 1000 }, { epoch: laptop.epoch }, { seq: laptop.seq }, {}]) {
+      const device = await Device.connect(id, "ana", "tablet", has);
+      expect(device.welcome).toMatchObject({ mode: "snapshot" });
+      expect(device.text).toBe(laptop.text);
+    }
+    const twice = await Device.connect(id, "ana", "tablet");
+    twice.send({ type: "hello", protocol: 1, device: { id: "tablet", name: "tablet" } });
+    await twice.until(() => twice.frames.filter((frame) => frame.type === "welcome").length === 2);
+    expect(twice.text).toBe(laptop.text);
+    const silent = await Device.open(id, "ana");
+    silent.send({ type: "seen", n: 0, seq: 0 });
+    await silent.until(() => silent.frames.find((frame) => frame.type === "error" && frame.code === "hello_first"));
+  });
+
+  it("[S2] a device that comes back gets just what it missed", async () => {
+    const id = await newConversation();
+    const laptop = await Device.connect(id, "ana");
+    await laptop.say("say 5 words");
+    await laptop.rest("completed");
+    const { epoch, seq } = laptop;
+    await laptop.say("say 6 words");
+    await laptop.until(() => laptop.run?.runId === "r2" && laptop.run.status === "completed");
+    const back = await Device.connect(id, "ana", "phone", { epoch, seq });
+    expect(back.welcome?.mode).toBe("delta");
+    expect([...back.messages.values()].map((step) => step.role)).toEqual(["user", "assistant"]);
+  });
+
+  it("[S3] [C31] a device that reconnects after every one-character delta ends with the server's text", async () => {
+    const script = stepwise();
+    control.model = new ScriptedModel().then(script.answer).model;
+    const id = await newConversation();
+    const laptop = await Device.connect(id, "ana");
+    await laptop.say("go");
+    let phone = await Device.connect(id, "ben", "phone");
+    for (let n = 1; n <= 100; n += 1) {
+      await script.next("a");
+      if (n % 2 === 0) {
+        phone.socket.close();
+        phone = await Device.connect(id, "ben", "phone");
+        expect(liveText(phone)).toBe("a".repeat(n));
+      }
+    }
+    script.end();
+    await Promise.all([laptop.rest("completed"), phone.rest("completed")]);
+    expect(phone.text).toBe(`go\n${"a".repeat(100)}`);
+    expect(phone.text).toBe(laptop.text);
+  });
+
+  it("[S3] [H8] after a crash in mid-step the second attempt replaces the first, and no part appears twice", async () => {
+    const script = stepwise();
+    control.model = new ScriptedModel().then(script.answer, say("All of it.")).model;
+    const id = await newConversation();
+    const laptop = await Device.connect(id, "ana");
+    await laptop.say("go");
+    await script.next("Half");
+    await laptop.until(() => liveText(laptop) === "Half");
+    await abortAllDurableObjects();
+    const again = await Device.connect(id, "ana", "again");
+    await again.rest("completed");
+    expect(again.text).toBe("go\nAll of it.");
+    const attempts = again.frames.filter((frame) => frame.type === "delta").map((frame) => frame.attempt);
+    expect(new Set(attempts)).toEqual(attempts.length ? new Set([2]) : new Set());
+  });
+
+  it("[S4] chunks are merged and flushed at most every 40 ms, the first at once", async () => {
+    const id = await newConversation();
+    control.model = new ScriptedModel().then(say("word ".repeat(400))).model;
+    const laptop = await Device.connect(id, "ana");
+    await laptop.say("go");
+    await laptop.rest("completed");
+    expect(laptop.frames.filter((frame) => frame.type === "delta").length).toBeLessThan(40);
+    expect(laptop.text).toBe(`go\n${"word ".repeat(400)}`);
+  });
+
+  it("[S1] [H20] [C35] a long conversation opens with its newest page, and goes back page by page", async () => {
+    const id = await newConversation();
+    control.model = new ScriptedModel().model;
+    const laptop = await Device.connect(id, "ana");
+    for (let turn = 1; turn <= 40; turn += 1) {
+      await laptop.say(`text ${turn} ${"x".repeat(2000)}`);
+      await laptop.until(() => laptop.run?.runId === `r${turn}` && laptop.run.status === "completed");
+    }
+    const phone = await Device.connect(id, "ana", "phone");
+    expect(phone.welcome).toMatchObject({ hasOlder: true });
+    expect(phone.messages.size).toBe(60);
+    const oldest = [...phone.messages.values()].toSorted((a, b) => a.position - b.position)[0]!;
+    phone.socket.send(JSON.stringify({ type: "older", opId: "p", before: oldest.messageId }));
+    await phone.until(() => phone.frames.find((frame) => frame.type === "page"));
+    expect(phone.text).toBe(laptop.text);
+    const before = JSON.stringify(phone.frames).length;
+    await laptop.say("short");
+    await phone.until(() => phone.run?.runId === "r41" && phone.run.status === "completed");
+    expect(JSON.stringify(phone.frames).length - before).toBeLessThan(6000);
+  });
+
+  it("[S9] [C36] presence lists people and devices, and forgets one that has not been heard from for a minute", async () => {
+    const id = await newConversation();
+    const devices = [await Device.connect(id, "ana", "laptop"), await Device.connect(id, "ana", "tablet"), await Device.connect(id, "ana", "phone")];
+    expect(devices[2]!.welcome?.devices.map((one) => `${one.person} ${one.device.name}`).toSorted()).toEqual(["ana laptop", "ana phone", "ana tablet"]);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 61_000 });
+    const ben = await Device.connect(id, "ben", "ben's phone");
+    expect(ben.welcome?.devices.map((one) => one.person)).toEqual(["ben"]);
+  });
+});
+
+describe("commands", () => {
+  it("[S5] [C33] a text resent after a lost ack is one message, acknowledged as a duplicate; an opId means one thing", async () => {
+    const id = await newConversation();
+    const laptop = await Device.connect(id, "ana");
+    const frame = { type: "send", opId: "op", messageId: "msg", text: "say 3 words" } as const;
+    expect((await laptop.command(frame)).status).toBe("applied");
+    laptop.socket.close();
+    await evictDurableObject(stubOf(id), { webSockets: "close" });
+    const again = await Device.connect(id, "ana");
+    expect((await again.command(frame)).status).toBe("duplicate");
+    expect(await again.command({ ...frame, text: "another" })).toMatchObject({ status: "rejected", code: "op_reused" });
+    expect(await again.command({ ...frame, messageId: "other" })).toMatchObject({ status: "rejected", code: "op_reused" });
+    expect(await again.command({ type: "cancel", opId: "op", runId: "r1" })).toMatchObject({ status: "rejected", code: "op_reused" });
+    await again.rest("completed");
+    expect([...again.messages.values()].filter((step) => step.role === "user")).toHaveLength(1);
+    const ben = await Device.connect(id, "ben");
+    expect((await ben.command({ ...frame, messageId: "bens", text: "say 2 words" })).status).toBe("applied");
+  });
+
+  it("[S5] a decision's opId repeated is a duplicate, for another card or verdict it is refused", async () => {
+    const id = await newConversation();
+    const laptop = await Device.connect(id, "ana");
+    await laptop.say(TRANSFER);
+    const card = await laptop.card();
+    expect((await laptop.decide(card, "reject", { opId: "d" })).status).toBe("applied");
+    expect((await laptop.decide(card, "reject", { opId: "d" })).status).toBe("duplicate");
+    expect(await laptop.decide(card, "approve", { opId: "d" })).toMatchObject({ status: "rejected", code: "op_reused" });
+    expect(await laptop.command({ type: "decide", opId: "d", pausePointId: `${id}.99`, decision: "reject" })).toMatchObject({ status: "rejected", code: "op_reused" });
+  });
+
+  it("[C42] a viewer's every kind of command is rejected and changes nothing", async () => {
+    const id = await newConversation();
+    const laptop = await Device.connect(id, "ana");
+    await laptop.say(TRANSFER);
+    const card = await laptop.card();
+    await laptop.rest("suspended");
+    const viewer = await Device.connect(id, "vic");
+    expect(viewer.welcome?.you).toEqual({ person: "vic", role: "viewer" });
+    const seq = await seqOf(id);
+    for (const command of [
+      { type: "send", messageId: "v", text: "hi" },
+      { type: "send", messageId: "v", text: "hi", withdraw: true },
+      { type: "decide", pausePointId: card.id, version: 1, decision: "approve" },
+      { type: "decide", pausePointId: card.id, version: 1, decision: "reject" },
+      { type: "cancel", runId: "r1" },
+    ] as const) {
+      expect(await viewer.command(command)).toMatchObject({ status: "rejected", code: "forbidden" });
+    }
+    expect(await seqOf(id)).toBe(seq);
+    expect((await api("vic", "POST", "/api/chat/resume", { pausePointId: card.id, decision: "approve" })).status).toBe(403);
+  });
+
+  it("[S7] an outsider's socket is closed with 4404, whether the conversation exists or not; one removed with 4403", async () => {
+    const id = await newConversation();
+    for (const [conversation, person] of [
+      [id, "mallory"],
+      [`c_${"9".repeat(32)}`, "ana"],
+    ] as const) {
+      const device = await Device.open(conversation, person);
+      await device.until(() => device.closedWith !== null).catch(() => {});
+      expect(device.closedWith).toBe(4404);
+    }
+    const ben = await Device.connect(id, "ben");
+    expect((await api("ana", "DELETE", `/api/conversations/${id}/members/ben`)).status).toBe(204);
+    await ben.until(() => ben.closedWith !== null).catch(() => {});
+    expect(ben.closedWith).toBe(4403);
+  });
+
+  it("[S7] a hello in another protocol is closed with 4426", async () => {
+    const id = await newConversation();
+    const device = await Device.open(id, "ana");
+    device.send({ type: "hello", protocol: 2, device: { id: "d", name: "d" } });
+    await device.until(() => device.closedWith !== null).catch(() => {});
+    expect(device.closedWith).toBe(4426);
+  });
+});
+
+describe("hostile and broken clients", () => {
+  it("[S8] [C45] frames of every broken kind get an error or a close, and others notice nothing", async () => {
+    const id = await newConversation();
+    const laptop = await Device.connect(id, "ana");
+    await laptop.say(TRANSFER);
+    await laptop.rest("suspended");
+    const seq = await seqOf(id);
+    const frames = laptop.frames.length;
+    const errors = ["", "{", "null", "[]", '"x"', "{}", '{"type":"nonsense"}', '{"type":"send"}', '{"type":"decide","opId":"x"}', `{"type":"send","opId":"x","messageId":"y","text":${"[".repeat(100_000)}${"]".repeat(100_000)}}`, '{"type":"hello","protocol":"1"}', "\u{FFFD}\u0000"];
+    const hostile = await Device.connect(id, "ana", "hostile");
+    for (const text of errors) {
+      const before = hostile.frames.length;
+      hostile.socket.send(text);
+      await hostile.until(() => hostile.frames.slice(before).find((frame) => frame.type === "error" || (frame.type === "ack" && frame.status === "rejected")));
+    }
+    for (const data of [new ArrayBuffer(8), "x".repeat(256 * 1024 + 1), "x".repeat(1024 * 1024)]) {
+      const device = await Device.connect(id, "ana", "hostile");
+      device.socket.send(data);
+      await device.until(() => device.closedWith !== null).catch(() => {});
+      expect(device.closedWith).toBe(4400);
+    }
+    const flood = await Device.connect(id, "ana", "flood");
+    for (let n = 0; n < 1000; n += 1) flood.socket.send("{");
+    await flood.until(() => flood.closedWith !== null).catch(() => {});
+    expect(flood.closedWith).toBe(4429);
+    expect(await seqOf(id)).toBe(seq);
+    expect(laptop.closedWith).toBeNull();
+    expect(laptop.frames.slice(frames).filter((frame) => frame.type !== "presence")).toEqual([]);
+  });
+
+  it("[S6] a device that does not say what it has seen gets no more deltas, but every change", async () => {
+    const slowly: Answer = async function* () {
+      yield { type: "text-start", id: "t" };
+      for (let n = 0; n < 40; n += 1) {
+        yield { type: "text-delta", id: "t", delta: "y".repeat(20_000) };
+        await scheduler.wait(5);
+      }
+      yield { type: "text-end", id: "t" };
+    };
+    control.model = new ScriptedModel().then(slowly, slowly, say("done")).model;
+    const id = await newConversation();
+    const slow = await Device.connect(id, "ana", "slow");
+    const quick = await Device.connect(id, "ben", "quick");
+    const deltas = (device: Device): number => device.frames.filter((frame) => frame.type === "delta").length;
+    for (let turn = 1; turn <= 3; turn += 1) {
+      await quick.say(`${turn}`);
+      await Promise.all([slow, quick].map((device) => device.until(() => device.run?.runId === `r${turn}` && device.run.status === "completed")));
+      quick.send({ type: "seen", n: 0, seq: quick.seq });
+      if (turn === 1) expect(deltas(slow)).toBeGreaterThan(0);
+    }
+    const missed = deltas(quick) - deltas(slow);
+    expect(missed).toBeGreaterThan(3);
+    expect(slow.text).toBe(quick.text);
+  });
+
+  it("[S6] a device that asks for ever more without saying what it has seen is closed with 4429", async () => {
+    control.model = new ScriptedModel().model;
+    const id = await newConversation();
+    const greedy = await Device.connect(id, "ana", "greedy");
+    for (let turn = 1; turn <= 15; turn += 1) {
+      await greedy.say(`${turn} ${"x".repeat(12_000)}`);
+      await greedy.until(() => greedy.run?.runId === `r${turn}` && greedy.run.status === "completed");
+    }
+    const last = [...greedy.messages.values()].at(-1)!;
+    for (let n = 0; n < 60; n += 1) greedy.socket.send(JSON.stringify({ type: "older", opId: `${n}`, before: last.messageId }));
+    await greedy.until(() => greedy.closedWith !== null).catch(() => {});
+    expect(greedy.closedWith).toBe(4429);
+  });
+
+  it("[C46] a socket or a POST from a foreign origin is refused", async () => {
+    const id = await newConversation();
+    const headers = { authorization: "Bearer local:ana", origin: "https://evil.example" };
+    expect((await SELF.fetch(`${BASE}/api/conversations/${id}/socket`, { headers: { ...headers, upgrade: "websocket" } })).status).toBe(403);
+    expect(await api("ana", "POST", "/api/conversations", {}, { origin: "https://evil.example" })).toMatchObject({ status: 403, body: { code: "foreign_origin" } });
+    expect((await api("ana", "POST", "/api/conversations", {}, { origin: "http://localhost" })).status).toBe(201);
+  });
+
+  it("an object without a conversation writes nothing, whatever is asked of it", async () => {
+    const unknown = `c_${"7".repeat(32)}`;
+    expect((await api("ana", "GET", `/api/conversations/${unknown}`)).status).toBe(404);
+    expect((await api("ana", "POST", "/api/chat/resume", { pausePointId: `${unknown}.1`, decision: "approve" })).status).toBe(404);
+    expect((await api("ana", "POST", `/api/conversations/${unknown}/cancel`, { runId: "r1" })).status).toBe(404);
+    expect((await api("ana", "DELETE", `/api/conversations/${unknown}`)).status).toBe(404);
+    expect(await runInDurableObject(stubOf(unknown), (_, state) => state.storage.sql.exec("SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf%' ESCAPE '\\'").toArray())).toEqual([]);
+  });
+});
