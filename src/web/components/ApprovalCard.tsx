@@ -50,7 +50,7 @@ export function ApprovalCard({ pausePoint, call, part, tied, onRoll }: Props) {
   const overdue = useOverdue(pending ? kept : undefined, status);
   const note = notes.get(pausePoint.id);
   const loadError = useWhole(pausePoint);
-  const { seen, allSeen, viewAll } = useSeen(pausePoint.id);
+  const { seen, allSeen, viewing, viewAll } = useSeen(pausePoint.id);
   const [editor, setEditor, form] = useEditor(pausePoint, pending && mayDecide && !over);
   const [asJson, setAsJson] = useState(false);
   const [recoveryChoice, setRecoveryChoice] = useState<string | null>(null);
@@ -108,6 +108,7 @@ export function ApprovalCard({ pausePoint, call, part, tied, onRoll }: Props) {
               </span>
             </p>
           )}
+          {editing && result?.ok && result.changed && <p className="tag-now was">That is what was proposed. Your changes stand below.</p>}
           {pausePoint.title && pausePoint.title !== effect.text && pausePoint.title !== effect.proposed && (
             <p className="tag-now">
               <PlainText text={pausePoint.title} />
@@ -191,6 +192,7 @@ export function ApprovalCard({ pausePoint, call, part, tied, onRoll }: Props) {
                   person={sync.you?.person ?? me?.person ?? ""}
                   deviceName={deviceName}
                   mayStart={() => performance.now() - appeared > SETTLE_MS}
+                  viewing={viewing}
                   onViewAll={viewAll}
                   onEdit={() => setEditor(startEditing(pausePoint.payload))}
                   onCancelEdit={() => setEditor(null)}
@@ -249,7 +251,7 @@ function useWhole(pausePoint: PausePoint): string | null {
   return error;
 }
 
-function useSeen(cardId: string): { seen: SeenReport; allSeen: boolean; viewAll(): void } {
+function useSeen(cardId: string): { seen: SeenReport; allSeen: boolean; viewing: boolean; viewAll(): void } {
   const [parts, setParts] = useState<Readonly<Record<string, Seen>>>({});
   const [openAll, setOpenAll] = useState(false);
   const report = useCallback((id: string, state: Seen | null) => {
@@ -269,7 +271,7 @@ function useSeen(cardId: string): { seen: SeenReport; allSeen: boolean; viewAll(
       well.scrollIntoView({ block: "nearest" });
     }
   };
-  return { seen: useMemo(() => ({ openAll, report }), [openAll, report]), allSeen, viewAll };
+  return { seen: useMemo(() => ({ openAll, report }), [openAll, report]), allSeen, viewing: openAll && !allSeen, viewAll };
 }
 
 /** What is being edited. A card that the server changed is read anew; a question to fill in is open at once. */

@@ -29,7 +29,7 @@ function Said({ message, now, clockOffset }: Props) {
   const text = steps.flatMap(({ parts }) => parts).map((part) => (part.type === "text" ? String(part["text"] ?? "") : "")).join("\n");
   const badge = badges[delivery];
   return (
-    <section className="said" data-testid="user-message" data-delivery={delivery} aria-label={`Message of ${author?.person ?? "a person"}`}>
+    <section className="said" data-testid="user-message" data-delivery={delivery} aria-label={`Said by ${author?.person ?? "a person"}`}>
       <header>
         {author && (
           <b>

@@ -15,6 +15,8 @@ interface Props {
   recoveryChoice: string | null;
   /** All of the input has been in view, as a dangerous card demands. */
   allSeen: boolean;
+  /** Everything has been asked for, and its end not reached yet. */
+  viewing: boolean;
   disabled: boolean;
   person: string;
   deviceName: string;
@@ -99,7 +101,7 @@ function Send({ editor, disabled, onAnswer, onDecline }: Props & { onDecline(): 
 }
 
 function Approve(props: Props & { typing: boolean; onReject(): void }) {
-  const { pausePoint, editor, allSeen, disabled, typing, mayStart, onViewAll, onEdit, onCancelEdit, onReject, onAnswer } = props;
+  const { pausePoint, editor, allSeen, viewing, disabled, typing, mayStart, onViewAll, onEdit, onCancelEdit, onReject, onAnswer } = props;
   const [typed, setTyped] = useState("");
   const result = editor && edited(editor);
   const changed = result?.ok === true && result.changed;
@@ -123,7 +125,7 @@ function Approve(props: Props & { typing: boolean; onReject(): void }) {
       <div className="tag-acts">
         {high && !allSeen ? (
           <button type="button" className="btn solid grow" disabled={disabled} onClick={onViewAll}>
-            View everything to approve
+            {viewing ? "Scroll to its end to approve" : "View everything to approve"}
           </button>
         ) : high && !typing ? (
           <HoldButton label={`Hold to ${changed ? "approve with changes" : `approve${effect ? ` ${effect}` : ""}`}`} disabled={blocked} mayStart={mayStart} onHeld={approve} />
@@ -140,7 +142,9 @@ function Approve(props: Props & { typing: boolean; onReject(): void }) {
             Cancel editing
           </button>
         ) : (
-          pausePoint.payload !== null && (
+          // A form shows long values in small fields: first all is seen, then it is edited.
+          pausePoint.payload !== null &&
+          (!high || allSeen) && (
             <button type="button" className="btn bare" disabled={disabled} onClick={onEdit}>
               <Icon name="edit" />
               Edit
