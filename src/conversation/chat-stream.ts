@@ -35,6 +35,7 @@ interface OpenStep {
 interface SentCall {
   /** Tool, input and metadata, as one text. */
   proposal: string | null;
+  /** What was asked, as one text. */
   requested: string | null;
   responded: boolean | null;
   ended: string | null;
@@ -188,9 +189,11 @@ export class ChatStream {
     const proposal = proposalOf(toolName, input, providerMetadata);
     if (sent.proposal !== proposal) this.#emit({ type: "tool-input-available", toolCallId, toolName, input, ...(providerMetadata ? { providerMetadata } : {}) });
     sent.proposal = proposal;
-    if (approval && sent.requested !== approval.id) {
-      this.#emit({ type: "tool-approval-request", approvalId: approval.id, toolCallId, reason: approval.requestReason, approvalDescriptor: approval.descriptor });
-      Object.assign(sent, { requested: approval.id, responded: null });
+    const request = approval && { approvalId: approval.id, toolCallId, reason: approval.requestReason, approvalDescriptor: approval.descriptor };
+    // An edit can change what a waiting card asks; a decision changes its version.
+    if (request && sent.requested !== canonicalJson(request)) {
+      this.#emit({ type: "tool-approval-request", ...request });
+      Object.assign(sent, { requested: canonicalJson(request), responded: null });
     }
     if (approval?.approved !== undefined && sent.responded !== approval.approved) {
       this.#emit({ type: "tool-approval-response", approvalId: approval.id, approved: approval.approved, reason: approval.reason ?? "" });

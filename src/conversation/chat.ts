@@ -20,7 +20,7 @@ export const chatRequest = z.discriminatedUnion("kind", [
     messageId: z.string(),
     /** Steps of that message that the client holds. */
     steps: z.number(),
-    answers: z.array(z.object({ pausePointId: z.string(), approved: z.boolean(), reason: z.string().optional() })),
+    answers: z.array(z.object({ pausePointId: z.string(), approved: z.boolean(), reason: z.string().optional(), version: z.number().optional() })),
   }),
 ]);
 export type ChatRequest = z.infer<typeof chatRequest>;
@@ -94,7 +94,7 @@ export class Chat {
     const pending = new Set(this.journal.pending().map((row) => row.n));
     const decisions = answers
       .filter((answer) => pending.has(pausePointNumber(this.journal.conversation().id, answer.pausePointId)))
-      .map(({ pausePointId, approved, reason }) => ({ pausePointId, decision: approved ? ("approve" as const) : ("reject" as const), ...(reason ? { reply: reason } : {}) }));
+      .map(({ pausePointId, approved, reason, version }) => ({ pausePointId, decision: approved ? ("approve" as const) : ("reject" as const), ...(reason ? { reply: reason } : {}), ...(version ? { version } : {}) }));
     const outcomes = decisions.length > 0 ? this.engine.decide(actor, decisions) : [];
     const refused = outcomes.find((outcome) => outcome.code === "forbidden" || outcome.code === "not_found");
     if (refused) return { status: "rejected", code: refused.code, message: refused.message };

@@ -142,7 +142,8 @@ export function toolPart(reads: Reads, conversationId: string, call: CallRow): T
   const approved = approval?.approved === true ? { approval } : {};
   switch (call.state) {
     case "awaiting":
-      return { ...part, state: "approval-requested", ...(approval ? { approval } : {}) };
+      // What is approved is the card's payload, which an edit may have replaced (H12). A question's is not its input.
+      return { ...part, ...(pausePoint && call.output === null ? { input: storedJson(pausePoint.payload) ?? input } : {}), state: "approval-requested", ...(approval ? { approval } : {}) };
     case "proposed":
     case "ready":
     case "started":

@@ -22,7 +22,16 @@ const chatBody = z.looseObject({
   trigger: z.string().optional(),
   messageId: z.string().optional(),
 });
-const answered = z.looseObject({ state: z.literal("approval-responded"), approval: z.looseObject({ id: z.string(), approved: z.boolean(), reason: z.string().optional() }) });
+const answered = z.object({
+  state: z.literal("approval-responded"),
+  approval: z.object({
+    id: z.string(),
+    approved: z.boolean(),
+    reason: z.string().optional(),
+    /** Ours, sent back as it came: the card that the person saw. */
+    descriptor: z.object({ version: z.number().int().positive() }).optional().catch(undefined),
+  }),
+});
 
 export const chat = new Hono<App>()
   .post("/", async (c) => {
@@ -84,8 +93,8 @@ function readText({ id, parts }: z.infer<typeof uiMessage>, again: boolean): Ret
 
 function readAnswers({ id, parts }: z.infer<typeof uiMessage>): ReturnType<typeof readChat> {
   const answers = parts.flatMap((one) => {
-    const read = answered.safeParse(one).data;
-    return read ? [{ pausePointId: read.approval.id, approved: read.approval.approved, ...(read.approval.reason === undefined ? {} : { reason: read.approval.reason }) }] : [];
+    const read = answered.safeParse(one).data?.approval;
+    return read ? [{ pausePointId: read.id, approved: read.approved, reason: read.reason, version: read.descriptor?.version }] : [];
   });
   return { request: { kind: "answers", messageId: id, steps: parts.filter((one) => one.type === "step-start").length, answers } };
 }

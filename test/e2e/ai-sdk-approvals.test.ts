@@ -76,13 +76,12 @@ describe("a stock AI SDK client over HTTP: its own answers", () => {
     expect(await transfers(server, client.id)).toEqual([250]);
   });
 
-  it("[H13] a later approval in the same run is asked in the same message", async () => {
+  it("[C20] the agent insists on what was refused: no second card, no endless requests, and the message says so", async () => {
     const client = await asked(`insist: ${ONE} and transfer 300 EUR from operations to payroll`, 2);
     const [first = "", second = ""] = client.asked;
     client.answer(first, true);
     client.answer(second, false);
     await client.rested(2);
-    // The demo insists, which ends the run: the same call, refused before, is not asked again.
     await client.expectInStep({ posts: 2 });
     expect(client.states).toEqual(["output-available", "output-denied", "output-error"]);
   });

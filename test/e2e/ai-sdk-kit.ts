@@ -1,16 +1,23 @@
 import { Chat } from "@ai-sdk/react";
 import { DefaultChatTransport, isToolUIPart, lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from "ai";
 import { expect } from "vitest";
-import type { Server } from "../../src/cli/server.js";
 
 // A stock AI SDK client, as an app would build it: nothing of it is patched, its requests are only counted.
+
+/** Where the Worker is reached: over the network, or by a test that runs beside it. */
+export interface Server {
+  url: string;
+  fetch?: typeof fetch;
+}
+
+const fetchFrom = (server: Server): typeof fetch => server.fetch ?? fetch;
 
 type Answered = { status: number; body: any };
 
 /** A request as a person, from a device. */
 export async function api(server: Server, person: string, method: string, path: string, body?: unknown): Promise<Answered> {
   const headers = { authorization: `Bearer local:${person}`, "x-device-id": `${person}-phone`, "x-device-name": `${person}'s phone` };
-  const response = await fetch(server.url + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  const response = await fetchFrom(server)(server.url + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
   const text = await response.text();
   return { status: response.status, body: text && response.headers.get("content-type")?.includes("json") ? JSON.parse(text) : text };
 }
@@ -30,11 +37,11 @@ export async function transfers(server: Server, id: string): Promise<number[]> {
   return body.transfers.filter((one: { key: string }) => one.key.startsWith(`${id}.`)).map((one: { amountMinor: number }) => one.amountMinor / 100);
 }
 
-export async function until<T>(what: string, condition: () => T | Promise<T>): Promise<T> {
+export async function until<T>(what: string, condition: () => T | Promise<T>): Promise<Exclude<T, false | null | undefined>> {
   const giveUp = Date.now() + 10_000;
   for (;;) {
     const met = await condition();
-    if (met) return met;
+    if (met) return met as Exclude<T, false | null | undefined>;
     if (Date.now() > giveUp) throw new Error(`${what}: did not happen in 10 seconds`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
@@ -71,7 +78,7 @@ export class Client {
         fetch: async (url, init) => {
           if (init?.method === "POST") this.posts += 1;
           else this.gets += 1;
-          const response = await fetch(url, init);
+          const response = await fetchFrom(server)(url, init);
           this.statuses.push(response.status);
           const bytes = cutAfter?.(this.posts + this.gets) ?? null;
           return bytes === null ? response : cut(response, bytes);
@@ -92,8 +99,9 @@ export class Client {
     return this.chat.messages.flatMap((message) => message.parts.flatMap((part) => (isToolUIPart(part) && part.state === "approval-requested" ? [part.approval.id] : [])));
   }
 
+  /** What the agent has written on this client's screen. */
   get text(): string {
-    return this.chat.messages.flatMap((message) => message.parts.flatMap((part) => (part.type === "text" ? [part.text] : []))).join("\n");
+    return this.chat.messages.flatMap((message) => (message.role === "user" ? [] : message.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])))).join("\n");
   }
 
   get states(): string[] {
