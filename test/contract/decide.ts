@@ -27,6 +27,18 @@ scenario("[H3] a decided pause point never changes", async (world) => {
   expect(world.runs).toHaveLength(1);
 });
 
+scenario("[H3] the one statement refuses a row that is settled, or is not the version that was judged", async (world) => {
+  world.model.then([...pay(1), ...pay(2)], say("Paid."));
+  await world.text("pay");
+  const stale = world.card(1);
+  await world.approve(1);
+  const settled = world.card(1);
+  expect(world.journal.transaction("late", (tx) => tx.updatePausePoint(stale, { state: "rejected" }))).toBe(false);
+  expect(world.card(1)).toEqual(settled);
+  expect(world.journal.transaction("late", (tx) => tx.updatePausePoint({ ...world.card(2), version: 7 }, { state: "rejected" }))).toBe(false);
+  expect(world.card(2).state).toBe("pending");
+});
+
 scenario("[H3] [C1] [C2] of many decisions in one tick one wins, and the others are told who", async (world) => {
   world.model.then(pay(), say("Paid."));
   await world.text("pay bob");

@@ -323,19 +323,39 @@ scenario("[H13] [H14] [C27] every outcome gives the model one honest result, eac
   expect(world.status).toBe("completed");
 });
 
-scenario("[H17] ten kicks in one tick are one driver", async (world) => {
-  world.model.then(say("Once."));
-  await world.text("hi");
+scenario("[H16] what happens is logged with ids, never with texts, payloads or replies", async (world) => {
+  world.model.then(propose("pay", { to: "secret-payee", amount: 5 }), { throws: "secret-failure" });
+  await world.text("secret-text");
+  await world.approve(1, { reply: "secret-reply" });
+  const logged = JSON.stringify(world.logs);
+  expect(world.logs.map((line) => line.event)).toEqual(["pause_point.settled", "call.ended", "step.failed"]);
+  expect(logged).toContain("r1-0-0");
+  expect(logged).not.toContain("secret");
+});
+
+scenario("[H17] kicks while a model answers or a tool runs do not make a second driver", async (world) => {
+  const slow = gate();
+  const late: Answer = async function* () {
+    await new Promise<void>((resolve) => void world.clock.after(1000, resolve));
+    yield* propose("set", {});
+  };
+  world.tools.set("set", makeTool(world.runs, { name: "set", idempotent: true, execute: slow.execute }));
+  world.model.then(late, say("Set."));
+  world.engine.send(ANA, { opId: null, messageId: "x", text: "set" });
   for (let kick = 0; kick < 10; kick += 1) world.engine.kick();
   await settled();
-  world.model.then(propose("set", {}), say("Set."));
-  await world.text("set");
-  for (let kick = 0; kick < 5; kick += 1) world.engine.reconcile();
-  await world.approve(1);
-  for (let kick = 0; kick < 5; kick += 1) world.engine.reconcile();
+  for (let kick = 0; kick < 10; kick += 1) world.engine.reconcile();
+  await world.clock.advance(1000);
+  world.engine.decide(BEN, [{ pausePointId: `${world.journal.conversation().id}.1`, decision: "approve" }]);
+  for (let kick = 0; kick < 10; kick += 1) world.engine.kick();
+  await settled();
+  for (let kick = 0; kick < 10; kick += 1) world.engine.reconcile();
   await settled();
   expect(world.runs).toHaveLength(1);
-  expect(world.model.requests).toHaveLength(3);
+  await slow.open("set");
+  expect(world.status).toBe("completed");
+  expect(world.model.requests).toHaveLength(2);
+  expect(world.journal.run(1)?.attempt).toBe(2);
 });
 
 scenario("[H17] a step that ends after its run was cancelled changes nothing", async (world) => {

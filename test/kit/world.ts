@@ -27,7 +27,7 @@ export class World {
   readonly runs: Run[] = [];
   readonly changes: Changes[] = [];
   readonly flushes: LiveAttempt[] = [];
-  readonly logs: { event: string }[] = [];
+  readonly logs: ({ event: string } & Record<string, unknown>)[] = [];
   readonly tools = new Map<string, Tool>();
   limits: Limits = { ...defaultLimits };
   journal: Journal;
@@ -107,7 +107,7 @@ export class World {
       limits: this.limits,
       background: (work) => void work.catch(() => {}),
       live: (flush) => void this.flushes.push(flush),
-      log: (event) => void this.logs.push({ event }),
+      log: (event, fields) => void this.logs.push({ event, ...fields }),
     });
     return { journal, engine };
   }

@@ -1,11 +1,11 @@
-import { abortAllDurableObjects, SELF } from "cloudflare:test";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { abortAllDurableObjects, evictDurableObject, SELF } from "cloudflare:test";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Chunk } from "../../src/protocol/frames.js";
 import { Client, history, newConversation, normal, until, type Server } from "../e2e/ai-sdk-kit.js";
 import { propose, say, ScriptedModel, type Answer } from "../kit/model.js";
 import { makeTool, standardTools, type Run } from "../kit/tools.js";
 import { control, resetControl } from "./entry.js";
-import { api, BASE, migrateD1 } from "./kit.js";
+import { api, BASE, migrateD1, stubOf } from "./kit.js";
 
 // What the demo model can't bring about: steps that a script decides, seen by a stock AI SDK client.
 
@@ -33,6 +33,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   release();
+  vi.useRealTimers();
   resetControl();
   await abortAllDurableObjects();
 });
@@ -229,5 +230,47 @@ describe("a stock AI SDK client and what models stream", () => {
     await client.chat.sendMessage();
     expect(client.transient.map(({ type }) => type)).toEqual(["data-queued", "data-unanswered"]);
     expect(runs).toEqual([]);
+  });
+
+  it("[C32] the process dies in mid-word: the client that holds the first attempt ends with the second only", async () => {
+    model.then(async function* () {
+      yield* say("The first attempt ");
+      await new Promise(() => {});
+    }, say("The second attempt."));
+    const client = new Client(server, { id: await newConversation(server) });
+    const first = client.say("go");
+    await until("the first words", () => client.text.length > 0);
+    await abortAllDurableObjects();
+    await first;
+    expect(client.chat.status).toBe("error");
+    await client.chat.sendMessage();
+    await client.expectInStep({ posts: 2 });
+    expect(client.text).toBe("The second attempt.");
+  });
+
+  it("[H4] an object that slept between card and answer goes on in the same message", async () => {
+    const client = await asked(pay("a"), say("Done."));
+    await evictDurableObject(stubOf(client.id));
+    client.answer(client.asked[0]!, true);
+    await client.rested(2);
+    await client.expectInStep({ posts: 2 });
+    expect(runs).toHaveLength(1);
+  });
+
+  it("[C28] what came to rest a while ago is not replayed: 204, for the history has it", async () => {
+    const client = await asked(pay("a"), say("Done."));
+    const page = async (): Promise<Client> => {
+      const opened = new Client(server, { id: client.id, messages: await history(server, client.id) });
+      await opened.chat.resumeStream();
+      await opened.expectInStep({ posts: 0, gets: 1 });
+      return opened;
+    };
+    expect((await page()).statuses).toEqual([200]);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 60_000 });
+    expect((await page()).statuses).toEqual([204]);
+    // Another device acts, and the page can catch up again.
+    await api("ana", "POST", "/api/chat/resume", { pausePointId: client.asked[0], decision: "approve" });
+    await client.chat.resumeStream();
+    await client.expectInStep({ posts: 1, gets: 1 });
   });
 });

@@ -121,6 +121,7 @@ describe("joining and catching up", () => {
     let phone = await Device.connect(id, "ben", "phone");
     for (let n = 1; n <= 100; n += 1) {
       await script.next("a");
+      if (n < 20) await phone.until(() => liveText(phone).length === n);
       if (n % 2 === 0) {
         phone.socket.close();
         phone = await Device.connect(id, "ben", "phone");
@@ -147,6 +148,21 @@ describe("joining and catching up", () => {
     expect(again.text).toBe("go\nAll of it.");
     const attempts = again.frames.filter((frame) => frame.type === "delta").map((frame) => frame.attempt);
     expect(new Set(attempts)).toEqual(attempts.length ? new Set([2]) : new Set());
+  });
+
+  it("[C34] before the first token a device that joins sees the run working, and then the text", async () => {
+    const script = stepwise();
+    control.model = new ScriptedModel().then(script.answer).model;
+    const id = await newConversation();
+    const laptop = await Device.connect(id, "ana");
+    await laptop.say("go");
+    const phone = await Device.connect(id, "ben", "phone");
+    expect(phone.welcome).toMatchObject({ run: { status: "running" }, conversation: { state: "running" } });
+    await script.next("Here.");
+    await phone.until(() => liveText(phone) === "Here.");
+    script.end();
+    await phone.rest("completed");
+    expect(phone.text).toBe("go\nHere.");
   });
 
   it("[S4] chunks are merged and flushed at most every 40 ms, the first at once", async () => {

@@ -1,0 +1,25 @@
+import { FAULTS } from "./list.ts";
+
+interface SourcePlugin {
+  name: string;
+  enforce: "pre";
+  transform(code: string, id: string): string | undefined;
+}
+
+/**
+ * Turns on the fault named by HOLDPOINT_FAULT: edits that one line as the tests load it. The product itself
+ * has no switch. Without the variable this does nothing.
+ */
+export function faultPlugin(): SourcePlugin {
+  const name = process.env["HOLDPOINT_FAULT"];
+  const fault = FAULTS.find(({ rule }) => rule === name);
+  if (name && !fault) throw new Error(`There is no fault ${name}.`);
+  return {
+    name: "holdpoint:fault",
+    enforce: "pre",
+    transform(code, id) {
+      if (!fault || !id.split("?")[0]?.endsWith(`/${fault.file}`)) return undefined;
+      return code.replace(fault.find, () => fault.replace);
+    },
+  };
+}

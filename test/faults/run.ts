@@ -1,0 +1,75 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { FAULTS, TEST_FILES, type Fault } from "./list.ts";
+
+// `npm run faults`: for each rule of docs/spec.md, breaks the product in one line and sees whether that rule's
+// own tests notice. `npm run faults -- H5 S3` tries those only; `--write` renews the table in docs/spec.md.
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const SPEC = join(ROOT, "docs/spec.md");
+const [BEGIN, END] = ["<!-- faults: begin -->", "<!-- faults: end -->"];
+
+interface Report {
+  testResults: { assertionResults: { title: string; status: string }[] }[];
+}
+
+function failingTests(fault: Fault): string[] {
+  const { project, file } = TEST_FILES[fault.tests];
+  const output = join(mkdtempSync(join(tmpdir(), "holdpoint-fault-")), "report.json");
+  spawnSync(process.execPath, [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--project", project, file, "-t", `\\[${fault.rule}\\]`, "--reporter", "json", "--outputFile", output], {
+    cwd: ROOT,
+    env: { ...process.env, HOLDPOINT_FAULT: fault.rule },
+    stdio: "ignore",
+    timeout: 180_000,
+  });
+  try {
+    const report = JSON.parse(readFileSync(output, "utf8")) as Report;
+    return report.testResults.flatMap((result) => result.assertionResults.flatMap(({ title, status }) => (status === "failed" && title.includes(`[${fault.rule}]`) ? [title] : [])));
+  } catch {
+    return [];
+  }
+}
+
+/** Titles of every test in the suite, read from the sources: what the table lists for a rule. */
+function testsOf(rule: string): number {
+  const files = ["test/contract/decide.ts", "test/contract/run.ts", "test/worker/sync.test.ts", "test/worker/outbox.test.ts", "test/worker/cycle.test.ts"];
+  return files.map((file) => readFileSync(join(ROOT, file), "utf8").split(`[${rule}]`).length - 1).reduce((a, b) => a + b, 0);
+}
+
+function table(): string {
+  const rows = FAULTS.map((fault) => `| ${fault.rule} | ${testsOf(fault.rule)} named \`[${fault.rule}]\`, among them in \`${TEST_FILES[fault.tests].file}\` | ${fault.fault} (\`${fault.file}\`) |`);
+  return ["| rule | its tests | the one-line fault that they find |", "|---|---|---|", ...rows].join("\n");
+}
+
+const spec = readFileSync(SPEC, "utf8");
+const current = spec.slice(spec.indexOf(BEGIN) + BEGIN.length, spec.indexOf(END)).trim();
+if (process.argv.includes("--write")) {
+  writeFileSync(SPEC, spec.replace(current, () => table()));
+  process.exit(0);
+}
+
+const wanted = process.argv.slice(2).filter((word) => !word.startsWith("-"));
+const tried = FAULTS.filter(({ rule }) => wanted.length === 0 || wanted.includes(rule));
+let missed = 0;
+for (const fault of tried) {
+  const source = readFileSync(join(ROOT, fault.file), "utf8");
+  const places = source.split(fault.find).length - 1;
+  if (places !== 1) {
+    missed += 1;
+    console.log(`${fault.rule.padEnd(4)} NOT TRIED: its line stands ${places} times in ${fault.file}`);
+    continue;
+  }
+  const failing = failingTests(fault);
+  if (failing.length === 0) missed += 1;
+  console.log(`${fault.rule.padEnd(4)} ${failing.length ? `found by ${failing.length}: ${failing[0]}` : `NOT FOUND: ${fault.fault}`}`);
+}
+if (wanted.length === 0 && current !== table()) {
+  missed += 1;
+  console.log("docs/spec.md: the table is not today's. Run: npm run faults -- --write");
+}
+console.log(`${tried.length - missed} passed, ${missed} failed`);
+process.exit(missed === 0 ? 0 : 1);
