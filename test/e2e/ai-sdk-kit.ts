@@ -1,5 +1,5 @@
 import { Chat } from "@ai-sdk/react";
-import { DefaultChatTransport, isToolUIPart, lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from "ai";
+import { DefaultChatTransport, isToolUIPart, lastAssistantMessageIsCompleteWithApprovalResponses, safeValidateUIMessages, type UIMessage } from "ai";
 import { expect } from "vitest";
 
 // A stock AI SDK client, as an app would build it: nothing of it is patched, its requests are only counted.
@@ -115,7 +115,10 @@ export class Client {
   async expectInStep(requests: { posts: number; gets?: number }): Promise<void> {
     expect(this.chat.error).toBeUndefined();
     expect(this.chat.status).toBe("ready");
-    expect(normal(this.chat.messages)).toEqual(normal(await history(this.server, this.id)));
+    const stored = await history(this.server, this.id);
+    expect(normal(this.chat.messages)).toEqual(normal(stored));
+    // The SDK's own check, which apps and other servers make of a history.
+    if (stored.length > 0) expect(await safeValidateUIMessages({ messages: stored })).toMatchObject({ success: true });
     // Asked after a round trip, in which an endless client would have made dozens.
     expect({ posts: this.posts, gets: this.gets }).toEqual({ gets: 0, ...requests });
   }
