@@ -1,6 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -48,7 +47,7 @@ function table(): string {
 const spec = readFileSync(SPEC, "utf8");
 const current = spec.slice(spec.indexOf(BEGIN) + BEGIN.length, spec.indexOf(END)).trim();
 if (process.argv.includes("--write")) {
-  writeFileSync(SPEC, spec.replace(current, () => table()));
+  writeFileSync(SPEC, `${spec.slice(0, spec.indexOf(BEGIN))}${BEGIN}\n${table()}\n${END}${spec.slice(spec.indexOf(END) + END.length)}`);
   process.exit(0);
 }
 
