@@ -16,6 +16,8 @@ interface Props {
   conversationId: string;
   now: number;
   clockOffset: number;
+  /** The agent has answered since. */
+  past: boolean;
 }
 
 export const Message = memo(function Message(props: Props) {
@@ -60,14 +62,14 @@ function Answer(props: Props) {
   return (
     <section className="answer" data-testid="assistant-message" aria-label="Answer of the agent">
       {stored.map((step) => (
-        <Blocks key={step.step} {...props} blocks={blocksOfStep(step)} past={step.step < latest} />
+        <Blocks key={step.step} {...props} blocks={blocksOfStep(step)} past={props.past || step.step < latest} />
       ))}
       {message.live && <Blocks {...props} blocks={blocksOfLive(message.live.parts)} past={false} live />}
     </section>
   );
 }
 
-function Blocks({ blocks, past, live = false, ...props }: Props & { blocks: Block[]; past: boolean; live?: boolean }) {
+function Blocks({ blocks, live = false, ...props }: Props & { blocks: Block[]; live?: boolean }) {
   return blocks.map((block, index) => {
     switch (block.type) {
       case "text": {
@@ -87,7 +89,7 @@ function Blocks({ blocks, past, live = false, ...props }: Props & { blocks: Bloc
           </details>
         );
       case "tools":
-        return <Tools key={index} {...props} tools={block.tools} past={past} />;
+        return <Tools key={index} {...props} tools={block.tools} />;
       case "source":
         return (
           <p key={index} className="source">
@@ -98,7 +100,7 @@ function Blocks({ blocks, past, live = false, ...props }: Props & { blocks: Bloc
   });
 }
 
-function Tools({ tools, past, ...props }: Props & { tools: Extract<Block, { type: "tools" }>["tools"]; past: boolean }) {
+function Tools({ tools, past, ...props }: Props & { tools: Extract<Block, { type: "tools" }>["tools"] }) {
   const { pausePoints, conversationId, message } = props;
   const items = tools.map(({ part, call }) => ({ part, call, cards: cardsOf(pausePoints, part) }));
   const rows = items.filter(({ cards }) => cards.length === 0);

@@ -14,6 +14,7 @@ export function Transcript({ cardId }: { cardId: string | null }) {
   const { steps, conversation } = sync;
   const stored = useMemo(() => storedTranscript({ steps, conversation }), [steps, conversation]);
   const messages = withLive(stored, sync.live, sync.run?.startedAt ?? 0);
+  const newestAnswer = messages.findLastIndex(({ role }) => role === "assistant");
   const now = useServerNow(store, null);
   const known = cardId !== null && sync.pausePoints.has(cardId);
   useEffect(() => {
@@ -30,8 +31,8 @@ export function Transcript({ cardId }: { cardId: string | null }) {
             </button>
           </p>
         )}
-        {messages.map((message) => (
-          <Message key={message.messageId} message={message} pausePoints={sync.pausePoints} conversationId={sync.conversation?.id ?? ""} now={now} clockOffset={sync.clockOffset} />
+        {messages.map((message, index) => (
+          <Message key={message.messageId} message={message} pausePoints={sync.pausePoints} conversationId={sync.conversation?.id ?? ""} now={now} clockOffset={sync.clockOffset} past={index < newestAnswer} />
         ))}
         <RunLine snapshot={snapshot} />
         <OnTheWay snapshot={snapshot} />

@@ -9,6 +9,14 @@ import { api } from "../lib/api.js";
 
 const examples = ["Transfer 250 EUR from operations to savings", "Send an e-mail to ana@example.com that says the invoice is paid", "What are the balances of all accounts?"];
 
+const LONGEST_TITLE = 80;
+
+/** The first line, cut between words. */
+function titleOf(text: string): string {
+  const [line = ""] = text.trim().split("\n");
+  return line.length <= LONGEST_TITLE ? line : `${line.slice(0, LONGEST_TITLE).replace(/\s+\S*$/, "")}…`;
+}
+
 /** Where a conversation begins. */
 export function Home({ onMenu }: { onMenu(): void }) {
   const [, go] = useLocation();
@@ -19,7 +27,7 @@ export function Home({ onMenu }: { onMenu(): void }) {
   const begin = async (text: string) => {
     setBusy(true);
     try {
-      const title = text.trim().split("\n")[0]?.slice(0, 80).trim();
+      const title = titleOf(text);
       const { id } = await api.createConversation({ ...(title && { title }), ...(skill && { skill }) });
       keepFirstText(id, text);
       go(`/c/${id}`);

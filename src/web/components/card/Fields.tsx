@@ -135,7 +135,7 @@ function classOf(value: Json): string | undefined {
 }
 
 // A narrow field that is left alone in its row takes the whole of it.
-function spread(wide: boolean[]): boolean[] {
+export function spread(wide: boolean[]): boolean[] {
   const spreadOut = [...wide];
   let open: number | null = null;
   for (const [index, isWideOne] of wide.entries()) {

@@ -5,7 +5,7 @@ import { blank, isObject, own, type FormNode } from "../../lib/schema-form.js";
 import { pathKey, readJson, readNumber, setValue, typeText, valueAt, type Editor, type Path } from "../../lib/editor.js";
 import { countOdd } from "../../lib/odd-characters.js";
 import { PlainText } from "../PlainText.js";
-import { brief } from "./Fields.js";
+import { brief, spread } from "./Fields.js";
 
 interface Props {
   editor: Editor;
@@ -30,21 +30,21 @@ export function Form({ editor, onChange, form, asJson, disabled = false }: Props
       </dl>
     );
   }
+  const wide = spread(form.fields.map(({ key, node }) => isWide(node, valueAt(editor.value, [key]))));
   return (
     <dl className="tag-fields">
-      {form.fields.map(({ key, title, required, node }) => (
-        <FieldRow key={key} editor={editor} onChange={onChange} node={node} path={[key]} title={title} required={required} disabled={disabled} />
+      {form.fields.map(({ key, title, required, node }, index) => (
+        <FieldRow key={key} wide={wide[index] ?? true} editor={editor} onChange={onChange} node={node} path={[key]} title={title} required={required} disabled={disabled} />
       ))}
     </dl>
   );
 }
 
-function FieldRow({ editor, onChange, node, path, title, required, disabled }: ControlProps & { title: string; required: boolean }) {
+function FieldRow({ editor, onChange, node, path, title, required, wide, disabled }: ControlProps & { title: string; required: boolean; wide: boolean }) {
   const before = valueAt(editor.original, path);
   const value = valueAt(editor.value, path);
   const changed = (before === undefined) !== (value === undefined) || canonicalJson(before) !== canonicalJson(value);
   const error = editor.errors[pathKey(path)];
-  const wide = node.kind === "object" || node.kind === "array" || node.kind === "json" || (typeof value === "string" && (value.length > 32 || value.includes("\n")));
   return (
     <div className={[wide && "wide", changed && "changed"].filter(Boolean).join(" ") || undefined}>
       <dt>
@@ -91,6 +91,9 @@ function FieldRow({ editor, onChange, node, path, title, required, disabled }: C
     </div>
   );
 }
+
+const isWide = (node: FormNode, value: Json | undefined): boolean =>
+  node.kind === "object" || node.kind === "array" || node.kind === "json" || (typeof value === "string" && (value.length > 32 || value.includes("\n")));
 
 interface ControlProps {
   editor: Editor;
@@ -146,7 +149,7 @@ function Control(props: ControlProps & { name: string }): ReactNode {
       return (
         <div className="nest" role="group" aria-label={name}>
           {node.fields.map((field) => (
-            <FieldRow key={field.key} editor={editor} onChange={onChange} node={field.node} path={[...path, field.key]} title={field.title} required={field.required} disabled={disabled} />
+            <FieldRow key={field.key} editor={editor} onChange={onChange} node={field.node} path={[...path, field.key]} title={field.title} required={field.required} wide disabled={disabled} />
           ))}
         </div>
       );
