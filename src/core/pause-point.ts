@@ -159,14 +159,14 @@ export function settlePausePoint(ports: Ports, tx: Transaction, row: PausePointR
   const { withdrawn, ...patch } = settlement;
   if (!tx.updatePausePoint(row, { ...patch, decidedAt: tx.now })) return false;
   const call = tx.store.get("calls", row.turn, row.step, row.index);
-  if (call) tx.updateCall(call, callAfter(tx, row, call, settlement), { state: "awaiting" });
+  if (call) tx.updateCall(call, callAfter(ports, tx, row, call, settlement), { state: "awaiting" });
   const run = liveRun(tx);
   if (run?.turn === row.turn) resume(tx, run);
   ports.log("pause_point.settled", { pausePoint: pausePointId(tx.conversation.id, row.n), state: settlement.state });
   return true;
 }
 
-function callAfter(tx: Transaction, row: PausePointRow, call: CallRow, settlement: Settlement): Partial<CallRow> {
+function callAfter(ports: Ports, tx: Transaction, row: PausePointRow, call: CallRow, settlement: Settlement): Partial<CallRow> {
   const { state, choice, payloadOverride, withdrawn } = settlement;
   const ended = { endedAt: tx.now };
   if (row.kind === "recovery") {
@@ -188,10 +188,17 @@ function callAfter(tx: Transaction, row: PausePointRow, call: CallRow, settlemen
       const approved = payloadOverride ?? row.payload;
       const proposed = storedJson(call.input);
       const asProposed = proposed === undefined || canonicalJson(storedJson(approved)) === canonicalJson(proposed);
-      if (!question) return { state: "ready", approval: row.n, override: asProposed ? null : approved };
+      if (!question) return { state: "ready", approval: row.n, ...(asProposed ? {} : { override: approved, summary: summaryOfCall(ports, tx, row.action, approved) ?? call.summary }) };
       return { state: "succeeded", approval: row.n, output: answerText(row, settlement), ...ended };
     }
   }
+}
+
+/** The tool's sentence about what will run, when that is not what was proposed. */
+function summaryOfCall(ports: Ports, tx: Transaction, action: string, approved: string | null): string | null {
+  const tool = ports.agent(tx.conversation.skill).tools.get(action);
+  const input = storedJson(approved);
+  return tool && input !== undefined ? summaryOf(tool, input) : null;
 }
 
 /** What a question's answer is, as JSON text: the values, the choice, the words, or just `"approved"`. */

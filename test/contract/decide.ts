@@ -176,6 +176,7 @@ scenario("[H12] [C54] an edit runs as it was approved, keeps its types, and the 
   await world.text("pay");
   await world.approve(1, { payloadOverride: { to: "bob", amount: 50, note: "9007199254740993" } });
   expect(world.runs[0]?.input).toEqual({ to: "bob", amount: 50, note: "9007199254740993" });
+  expect(world.call(1, 0, 0).summary).toContain('"amount":50');
   expect(world.card(1)).toMatchObject({ payload: JSON.stringify({ to: "bob", amount: 500, note: "none" }), payloadOverride: JSON.stringify({ to: "bob", amount: 50, note: "9007199254740993" }) });
   expect(world.model.lastResult()).toMatchObject({
     outcome: "succeeded",
