@@ -147,7 +147,8 @@ describe("a stock AI SDK client and what models stream", () => {
     const client = new Client(server, { id: await newConversation(server) });
     const first = client.say("go");
     await until("the first words", () => client.text.length > 0);
-    const page = new Client(server, { id: client.id, messages: await history(server, client.id) });
+    const early = await history(server, client.id);
+    const page = new Client(server, { id: client.id, messages: early });
     const resumed = page.chat.resumeStream();
     await until("the same words", () => page.text.length > 0);
     const other = new Client(server, { id: client.id });
@@ -159,5 +160,9 @@ describe("a stock AI SDK client and what models stream", () => {
     expect(normal(page.chat.messages)).toEqual(normal((await history(server, client.id)).filter(({ id }) => id !== other.chat.messages[0]?.id)));
     expect(page.chat.messages.map(({ id }) => id)).toEqual([client.chat.messages[0]?.id, "m2", "m4"]);
     expect([client.posts, page.posts, page.gets, other.posts]).toEqual([1, 0, 1, 1]);
+    // A page that read the history then, and resumes only now, has missed the end of the first of the two.
+    const late = new Client(server, { id: client.id, messages: early });
+    await late.chat.resumeStream();
+    expect(normal(late.chat.messages)).toEqual(normal(page.chat.messages));
   });
 });
