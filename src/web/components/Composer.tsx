@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState, type KeyboardEvent } from "react";
+import { useEffect, useLayoutEffect, useRef, useState, type KeyboardEvent } from "react";
 import { Icon, StopIcon } from "./Icon.js";
 
 interface Props {
@@ -27,6 +27,11 @@ export function Composer({ disabled = false, placeholder, note, onStop, onWithdr
     element.style.height = "auto";
     element.style.height = `${Math.min(element.scrollHeight, 200)}px`;
   }, [text]);
+
+  // Whoever has just begun a conversation goes on writing. Not where focus opens a keyboard over the page, nor on a link to a card.
+  useEffect(() => {
+    if (document.activeElement === document.body && !location.hash && matchMedia("(pointer: fine)").matches) field.current?.focus({ preventScroll: true });
+  }, []);
 
   const write = (next: string) => {
     setText(next);
