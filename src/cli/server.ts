@@ -4,11 +4,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 
 // Starts the built Worker on a real workerd for the tour and for tests: its own port, its own state.
 
-export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+export const ROOT = join(import.meta.dirname, "../..");
 const WRANGLER = join(ROOT, "node_modules/wrangler/bin/wrangler.js");
 const READY_MS = 60_000;
 

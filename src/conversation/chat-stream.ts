@@ -2,7 +2,8 @@ import type { Chunk, LiveAttempt } from "../protocol/frames.js";
 import { foldChunks, type LivePart } from "../protocol/fold.js";
 import { canonicalJson } from "../protocol/json.js";
 import { assistantMessageId, runId } from "../core/ids.js";
-import type { Journal, RunRow, StepRow } from "../core/journal.js";
+import type { Journal } from "../core/journal.js";
+import type { RunRow, StepRow } from "../core/rows.js";
 import { storeParts } from "../core/stream.js";
 import { messageStepView, storedParts, type ToolPart } from "../core/views.js";
 

@@ -2,7 +2,8 @@ import * as z from "zod";
 import type { LiveAttempt } from "../protocol/frames.js";
 import { pausePointNumber } from "../core/ids.js";
 import type { Engine } from "../core/engine.js";
-import type { Journal, RunRow } from "../core/journal.js";
+import type { Journal } from "../core/journal.js";
+import type { RunRow } from "../core/rows.js";
 import type { Actor } from "../core/ports.js";
 import { ChatStream, emptyStream, messageAfter, type StreamStart } from "./chat-stream.js";
 

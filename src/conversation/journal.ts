@@ -1,4 +1,4 @@
-import { KEYS, type CallRow, type ChangedRows, type Key, type MemberRow, type Operation, type PausePointRow, type RunRow, type StepRow, type Store, type Table, type Tables } from "../core/journal.js";
+import { KEYS, type CallRow, type ChangedRows, type Key, type MemberRow, type Operation, type PausePointRow, type RunRow, type StepRow, type Store, type Table, type Tables } from "../core/rows.js";
 
 // The journal's tables in the object's SQLite, and the only file with that SQL. Columns that a scan reads
 // stand before the long texts, so that SQLite never opens a text's overflow pages to pass a row over.

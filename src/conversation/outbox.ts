@@ -1,4 +1,5 @@
-import type { Changes, ConversationRow, Journal, MemberRow, PausePointRow } from "../core/journal.js";
+import type { Changes, Journal } from "../core/journal.js";
+import type { ConversationRow, MemberRow, PausePointRow } from "../core/rows.js";
 import type { Ports } from "../core/ports.js";
 import { upsertConversation, upsertMember } from "../store/conversations.js";
 import { upsertPausePoint } from "../store/pause-points.js";

@@ -3,7 +3,8 @@ import { PROTOCOL, SERVER_FRAME_BYTES } from "../protocol/frames.js";
 import type { MessageStep, PausePoint, Presence, Role } from "../protocol/entities.js";
 import { byteLength } from "../protocol/json.js";
 import { conversationView, messageStepView, pausePointView, runView } from "../core/views.js";
-import type { Changes, Journal, PausePointRow, StepRow } from "../core/journal.js";
+import type { Changes, Journal } from "../core/journal.js";
+import type { PausePointRow, StepRow } from "../core/rows.js";
 
 // What a device is told about a conversation: everything that fits for one that comes new, what has a
 // larger `seq` than its own for one that comes back. Frames stay under 1 MiB (H20).

@@ -1,6 +1,7 @@
 import { byteLength } from "../protocol/json.js";
 import { isReservedMessageId, turnOf } from "./ids.js";
-import { isLive, type StepRow, type Transaction } from "./journal.js";
+import { isLive, type Transaction } from "./journal.js";
+import type { StepRow } from "./rows.js";
 import { settlePausePoint } from "./pause-point.js";
 import type { Actor, Ports } from "./ports.js";
 import { finishRun, liveRun, startRun } from "./run.js";

@@ -1,4 +1,5 @@
-import type { ConversationRow, Transaction } from "./journal.js";
+import type { Transaction } from "./journal.js";
+import type { ConversationRow } from "./rows.js";
 
 /** Makes the tables and the conversation, with its owner as the first member. */
 export function createConversation(tx: Transaction, made: { id: string; owner: string; title: string; skill: string; epoch: string }): void {

@@ -1,6 +1,7 @@
 import { byteLength, canonicalJson, type Json } from "../protocol/json.js";
 import { idempotencyKey, runId } from "./ids.js";
-import type { CallRow, RunRow, Transaction } from "./journal.js";
+import type { Transaction } from "./journal.js";
+import type { CallRow, RunRow } from "./rows.js";
 import { storedJson } from "./outcome.js";
 import { policyOf } from "./policy.js";
 import type { Ports } from "./ports.js";

@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
 import type { Json } from "../protocol/json.js";
-import type { CallRow, Reads, RunRow, StepRow } from "./journal.js";
+import type { CallRow, Reads, RunRow, StepRow } from "./rows.js";
 import { storedJson, tellOutcome } from "./outcome.js";
 import { storedParts, type StoredPart } from "./views.js";
 

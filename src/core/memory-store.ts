@@ -1,4 +1,4 @@
-import { KEYS, type CallRow, type ChangedRows, type Key, type MemberRow, type Operation, type PausePointRow, type StepRow, type Store, type Table, type Tables } from "./journal.js";
+import { KEYS, type CallRow, type ChangedRows, type Key, type MemberRow, type Operation, type PausePointRow, type StepRow, type Store, type Table, type Tables } from "./rows.js";
 
 type Rows = { [T in Table]: Map<string, Tables[T]> };
 

@@ -1,5 +1,5 @@
 import { canonicalJson, type Json } from "../protocol/json.js";
-import type { CallRow, PausePointRow } from "./journal.js";
+import type { CallRow, PausePointRow } from "./rows.js";
 
 // What the model is told after each outcome. Different outcomes have different, honest texts (H13):
 // silence is not refusal, and what nobody knows is not said to have failed.

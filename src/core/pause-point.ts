@@ -1,7 +1,8 @@
 import type { Decision, DecisionCode } from "../protocol/commands.js";
 import { byteLength, canonicalJson, type Json } from "../protocol/json.js";
 import { pausePointId, pausePointNumber } from "./ids.js";
-import type { CallRow, PausePointRow, Transaction } from "./journal.js";
+import type { Transaction } from "./journal.js";
+import type { CallRow, PausePointRow } from "./rows.js";
 import { isApprovalMarker } from "./marker.js";
 import { storedJson } from "./outcome.js";
 import { policyOf, summaryOf } from "./policy.js";

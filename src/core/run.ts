@@ -1,6 +1,7 @@
 import type { RunStatus, StopReason } from "../protocol/entities.js";
 import { assistantMessageId, pausePointId, runId } from "./ids.js";
-import { isLive, type CallRow, type RunRow, type StepRow, type Transaction } from "./journal.js";
+import { isLive, type Transaction } from "./journal.js";
+import type { CallRow, RunRow, StepRow } from "./rows.js";
 import { openPausePoint } from "./policy.js";
 import type { Ports } from "./ports.js";
 import { storedJson } from "./outcome.js";

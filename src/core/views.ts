@@ -1,7 +1,7 @@
 import type { Call, Conversation, MessageStep, PausePoint, Run } from "../protocol/entities.js";
 import type { Json } from "../protocol/json.js";
 import { pausePointId, runId } from "./ids.js";
-import type { CallRow, ConversationRow, MemberRow, PausePointRow, Reads, RunRow, StepRow } from "./journal.js";
+import type { CallRow, ConversationRow, MemberRow, PausePointRow, Reads, RunRow, StepRow } from "./rows.js";
 import { explainCall, storedJson } from "./outcome.js";
 
 // Rows as clients see them. A tool part is made from its call's row each time, so that what a call did

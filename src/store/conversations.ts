@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { conversationListItem, type ConversationListItem } from "../protocol/http.js";
-import type { ConversationRow, MemberRow } from "../core/journal.js";
+import type { ConversationRow, MemberRow } from "../core/rows.js";
 
 /** The statement that carries a conversation to the index; refused by D1 when the row there is as new. */
 export function upsertConversation(db: D1Database, row: ConversationRow): D1PreparedStatement {

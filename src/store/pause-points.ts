@@ -2,7 +2,7 @@ import * as z from "zod";
 import { approvalListItem, type ApprovalListItem } from "../protocol/http.js";
 import type { PausePointState } from "../protocol/entities.js";
 import { pausePointId, runId } from "../core/ids.js";
-import type { PausePointRow } from "../core/journal.js";
+import type { PausePointRow } from "../core/rows.js";
 import { readCursor, toPage, type Page } from "./conversations.js";
 
 const COLUMNS = [

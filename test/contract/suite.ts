@@ -1,5 +1,5 @@
 import { describe, it } from "vitest";
-import type { Store } from "../../src/core/journal.js";
+import type { Store } from "../../src/core/rows.js";
 import { World } from "../kit/world.js";
 
 /** Gives a test a store of its own. */

@@ -8,12 +8,13 @@ export interface Fault {
   find: string;
   replace: string;
   /** Where the rule's tests are. */
-  tests: "core" | "sync" | "outbox" | "cycle";
+  tests: "core" | "sync" | "hostile" | "outbox" | "cycle";
 }
 
 export const TEST_FILES: Record<Fault["tests"], { project: "unit" | "worker"; file: string }> = {
   core: { project: "unit", file: "test/unit/core/contract.test.ts" },
   sync: { project: "worker", file: "test/worker/sync.test.ts" },
+  hostile: { project: "worker", file: "test/worker/hostile.test.ts" },
   outbox: { project: "worker", file: "test/worker/outbox.test.ts" },
   cycle: { project: "worker", file: "test/worker/cycle.test.ts" },
 };
@@ -46,8 +47,8 @@ export const FAULTS: Fault[] = [
   { rule: "S3", fault: "the welcome's live text has the wrong n", file: "src/core/delta.ts", find: "n: this.#n - pieces.length + 1 + place,", replace: "n: place,", tests: "sync" },
   { rule: "S4", fault: "each chunk is sent by itself", file: "src/core/delta.ts", find: "if (!this.#timer) this.#flushAndRest();", replace: "this.flush();", tests: "sync" },
   { rule: "S5", fault: "an opId may mean two things", file: "src/core/commands.ts", find: "if (known && !(known.kind === \"send\" &&", replace: "if (known && known.kind === \"decide\" && !(known.kind === (\"send\" as string) &&", tests: "sync" },
-  { rule: "S6", fault: "a device that lags gets every delta", file: "src/conversation/sockets.ts", find: "if (!flow.lagging) this.#sendText(socket, text);", replace: "this.#sendText(socket, text);", tests: "sync" },
+  { rule: "S6", fault: "a device that lags gets every delta", file: "src/conversation/sockets.ts", find: "if (!flow.lagging) this.#sendText(socket, text);", replace: "this.#sendText(socket, text);", tests: "hostile" },
   { rule: "S7", fault: "an outsider's socket is kept", file: "src/conversation/sockets.ts", find: "if (!this.#role(person)) return this.refuse();", replace: "", tests: "sync" },
-  { rule: "S8", fault: "a frame may have any size", file: "src/conversation/sockets.ts", find: "if (byteLength(data) > CLIENT_FRAME_BYTES) return", replace: "if (false) return", tests: "sync" },
+  { rule: "S8", fault: "a frame may have any size", file: "src/conversation/sockets.ts", find: "if (byteLength(data) > CLIENT_FRAME_BYTES) return", replace: "if (false) return", tests: "hostile" },
   { rule: "S9", fault: "a device is present for ever", file: "src/conversation/sockets.ts", find: "if (now - heard <= PRESENT_MS) present.set", replace: "present.set", tests: "sync" },
 ];

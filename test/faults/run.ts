@@ -2,13 +2,12 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { FAULTS, TEST_FILES, type Fault } from "./list.ts";
 
 // `npm run faults`: for each rule of docs/spec.md, breaks the product in one line and sees whether that rule's
 // own tests notice. `npm run faults -- H5 S3` tries those only; `--write` renews the table in docs/spec.md.
 
-const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const ROOT = join(import.meta.dirname, "../..");
 const SPEC = join(ROOT, "docs/spec.md");
 const [BEGIN, END] = ["<!-- faults: begin -->", "<!-- faults: end -->"];
 
@@ -35,7 +34,7 @@ function failingTests(fault: Fault): string[] {
 
 /** Titles of every test in the suite, read from the sources: what the table lists for a rule. */
 function testsOf(rule: string): number {
-  const files = ["test/contract/decide.ts", "test/contract/run.ts", "test/worker/sync.test.ts", "test/worker/outbox.test.ts", "test/worker/cycle.test.ts"];
+  const files = ["test/contract/decide.ts", "test/contract/run.ts", "test/contract/texts.ts", "test/contract/limits.ts", "test/worker/sync.test.ts", "test/worker/hostile.test.ts", "test/worker/outbox.test.ts", "test/worker/cycle.test.ts"];
   return files.map((file) => readFileSync(join(ROOT, file), "utf8").split(`[${rule}]`).length - 1).reduce((a, b) => a + b, 0);
 }
 

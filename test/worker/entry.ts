@@ -12,8 +12,8 @@ export const control: {
   tools: Map<string, Tool> | null;
   limits: Partial<Limits>;
   db: ((real: D1Database) => D1Database) | null;
-  /** Called around every transaction of every object, by name. May abort the object. */
-  transaction: ((name: string, when: "before" | "after", ctx: DurableObjectState) => void) | null;
+  /** Called around every transaction of every object. `die`: this object does nothing from then on, and is to be aborted. */
+  transaction: ((name: string, when: "before" | "after", conversation: string | undefined) => "die" | "live") | null;
 } = { model: null, tools: null, limits: {}, db: null, transaction: null };
 
 export function resetControl(): void {
@@ -25,10 +25,15 @@ export class Conversation extends Real {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, control.db ? { ...env, DB: control.db(env.DB) } : env);
     const real = this.journal.transaction.bind(this.journal);
+    let dead = false;
+    const observe = (name: string, when: "before" | "after"): void => {
+      dead ||= control.transaction?.(name, when, ctx.id.name) === "die";
+      if (dead) throw new Error(`This object died ${when} ${name}.`);
+    };
     this.journal.transaction = (name, body) => {
-      control.transaction?.(name, "before", ctx);
+      observe(name, "before");
       const result = real(name, body);
-      control.transaction?.(name, "after", ctx);
+      observe(name, "after");
       return result;
     };
   }

@@ -1,6 +1,8 @@
 import { MemoryStore } from "../../../src/core/memory-store.js";
 import { decideScenarios } from "../../contract/decide.js";
+import { limitScenarios } from "../../contract/limits.js";
 import { runScenarios } from "../../contract/run.js";
 import { runAgainst } from "../../contract/suite.js";
+import { textScenarios } from "../../contract/texts.js";
 
-runAgainst("in memory", (body) => body(new MemoryStore()), { "pause points": decideScenarios, "the run": runScenarios });
+runAgainst("in memory", (body) => body(new MemoryStore()), { "pause points": decideScenarios, "the run": runScenarios, "texts and what the model is told": textScenarios, "limits and cancelling": limitScenarios });
