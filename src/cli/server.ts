@@ -8,7 +8,7 @@ import { join } from "node:path";
 // Starts the built Worker on a real workerd for the tour and for tests: its own port, its own state.
 
 export const ROOT = join(import.meta.dirname, "../..");
-const WRANGLER = join(ROOT, "node_modules/wrangler/bin/wrangler.js");
+export const WRANGLER = join(ROOT, "node_modules/wrangler/bin/wrangler.js");
 const READY_MS = 60_000;
 
 export interface ServerOptions {
