@@ -10,7 +10,14 @@ export default defineConfig({
     projects: [
       { plugins: [faultPlugin()], test: { name: "unit", include: ["test/unit/**/*.test.ts"], environment: "node" } },
       {
-        plugins: [faultPlugin(), cloudflareTest({ remoteBindings: false, wrangler: { configPath: "./test/worker/wrangler.toml" }, miniflare: { bindings: { MIGRATIONS: await readD1Migrations("./migrations") } } })],
+        plugins: [
+          faultPlugin(),
+          cloudflareTest({
+            remoteBindings: false,
+            wrangler: { configPath: "./test/worker/wrangler.toml" },
+            miniflare: { bindings: { MIGRATIONS: await readD1Migrations("./migrations") } },
+          }),
+        ],
         test: { name: "worker", include: ["test/worker/**/*.test.ts"] },
       },
       { test: { name: "e2e", include: ["test/e2e/**/*.test.ts"], environment: "node", fileParallelism: false, testTimeout: 60_000, hookTimeout: 120_000 } },

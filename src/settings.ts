@@ -50,7 +50,13 @@ const numbers = z.object({
 /** The settings, or every problem that keeps this deployment from serving, each naming its setting. */
 export function readSettings(env: Env): { ok: true; settings: Settings } | { ok: false; problems: Problem[] } {
   const problems: Problem[] = [];
-  if (env.AUTH !== "local") problems.push({ setting: "AUTH", message: env.AUTH ? `AUTH is "${env.AUTH}", which this version does not know. The only mode is "local", for loopback hosts.` : 'AUTH is not set. Set it to "local" to try Holdpoint on this machine.' });
+  if (env.AUTH !== "local")
+    problems.push({
+      setting: "AUTH",
+      message: env.AUTH
+        ? `AUTH is "${env.AUTH}", which this version does not know. The only mode is "local", for loopback hosts.`
+        : 'AUTH is not set. Set it to "local" to try Holdpoint on this machine.',
+    });
   const parsed = numbers.safeParse(env);
   if (!parsed.success) problems.push(...parsed.error.issues.map((issue) => ({ setting: String(issue.path[0]), message: `${String(issue.path[0])} is wrong: ${issue.message}.` })));
   if (!env.DB) problems.push({ setting: "DB", message: "The D1 binding DB is missing. Create the database and bind it in wrangler.toml." });
@@ -79,7 +85,10 @@ export function readSettings(env: Env): { ok: true; settings: Settings } | { ok:
 }
 
 function toolsFor(env: Env): Tools {
-  const httpAllowlist = (env.HTTP_ALLOWLIST ?? "").split(",").map((host) => host.trim()).filter(Boolean);
+  const httpAllowlist = (env.HTTP_ALLOWLIST ?? "")
+    .split(",")
+    .map((host) => host.trim())
+    .filter(Boolean);
   return createTools({ httpAllowlist, emailConfigured: env.EMAIL !== undefined });
 }
 

@@ -14,13 +14,17 @@ export const guard = createMiddleware<App>(async (c, next) => {
   const host = c.req.header("host") ?? new URL(c.req.url).host;
   if (!isLoopback(host)) {
     return c.html(
-      page("Holdpoint is not open here", `AUTH is "local", which lets people name themselves, so it serves this machine's own addresses only, and not <code>${escape(host)}</code>. This version knows no other mode.`),
+      page(
+        "Holdpoint is not open here",
+        `AUTH is "local", which lets people name themselves, so it serves this machine's own addresses only, and not <code>${escape(host)}</code>. This version knows no other mode.`,
+      ),
       403,
     );
   }
   const origin = c.req.header("origin");
   const upgrade = c.req.header("upgrade")?.toLowerCase() === "websocket";
-  if ((UNSAFE.has(c.req.method) || upgrade) && origin !== undefined && !sameHost(origin, host)) return problem(403, "foreign_origin", "This request comes from another site's page, so it was refused.");
+  if ((UNSAFE.has(c.req.method) || upgrade) && origin !== undefined && !sameHost(origin, host))
+    return problem(403, "foreign_origin", "This request comes from another site's page, so it was refused.");
   const person = localPerson(c.req.raw.headers);
   if (person === null) return problem(401, "not_signed_in", 'The Authorization header is not "Bearer local:<name>".');
   c.set("actor", { person, device: deviceOf(c.req.raw.headers), via: "http" });
@@ -43,4 +47,5 @@ function deviceOf(headers: Headers): Actor["device"] {
 const escape = (text: string): string => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 
 /** A page for when there is nothing else to serve. `body` is HTML of ours. */
-export const page = (title: string, body: string): string => `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><h1>${title}</h1><p>${body}</p></html>`;
+export const page = (title: string, body: string): string =>
+  `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title><h1>${title}</h1><p>${body}</p></html>`;

@@ -37,11 +37,21 @@ export async function freePort(): Promise<number> {
 }
 
 /** Environment of a wrangler that asks nobody anything, beside others of its kind. */
-export const quietEnvironment = (registry: string): NodeJS.ProcessEnv => ({ ...process.env, WRANGLER_SEND_METRICS: "false", WRANGLER_REGISTRY_PATH: registry, CI: "true", NO_COLOR: "1" });
+export const quietEnvironment = (registry: string): NodeJS.ProcessEnv => ({
+  ...process.env,
+  WRANGLER_SEND_METRICS: "false",
+  WRANGLER_REGISTRY_PATH: registry,
+  CI: "true",
+  NO_COLOR: "1",
+});
 
 /** Applies the D1 migrations to a local state folder. Throws with wrangler's own words when that fails. */
 export async function migrate(persistTo: string): Promise<void> {
-  const child = spawn(process.execPath, [WRANGLER, "d1", "migrations", "apply", "DB", "--local", "--persist-to", persistTo], { cwd: ROOT, env: quietEnvironment(join(persistTo, "registry")), stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [WRANGLER, "d1", "migrations", "apply", "DB", "--local", "--persist-to", persistTo], {
+    cwd: ROOT,
+    env: quietEnvironment(join(persistTo, "registry")),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const said = collect(child);
   const [code] = (await once(child, "exit")) as [number | null];
   if (code !== 0) throw new Error(`The D1 migrations could not be applied:\n${said()}`);
@@ -54,7 +64,23 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   const [port, inspector] = [await freePort(), await freePort()];
   const vars = Object.entries(options.vars ?? {}).flatMap(([name, value]) => ["--var", `${name}:${value}`]);
   const main = options.main ? [options.main] : [];
-  const args = [WRANGLER, "dev", ...main, "--local", "--ip", "127.0.0.1", "--port", String(port), "--inspector-port", String(inspector), "--persist-to", persistTo, "--log-level", "log", ...vars];
+  const args = [
+    WRANGLER,
+    "dev",
+    ...main,
+    "--local",
+    "--ip",
+    "127.0.0.1",
+    "--port",
+    String(port),
+    "--inspector-port",
+    String(inspector),
+    "--persist-to",
+    persistTo,
+    "--log-level",
+    "log",
+    ...vars,
+  ];
   // A process group of its own, so that all of it can be ended at once.
   const child = spawn(process.execPath, args, { cwd: ROOT, env: quietEnvironment(join(persistTo, "registry")), stdio: ["ignore", "pipe", "pipe"], detached: true });
   const log = collect(child);

@@ -68,7 +68,11 @@ mkdirSync(persistTo, { recursive: true });
 await migrate(persistTo).catch((error: Error) => fail(error.message));
 if (stopping) process.exit(0);
 
-const own = [...(option("--port") ? [] : ["--port", String(port)]), ...(option("--persist-to") ? [] : ["--persist-to", persistTo]), ...(option("--inspector-port") ? [] : ["--inspector-port", String(await freePort())])];
+const own = [
+  ...(option("--port") ? [] : ["--port", String(port)]),
+  ...(option("--persist-to") ? [] : ["--persist-to", persistTo]),
+  ...(option("--inspector-port") ? [] : ["--inspector-port", String(await freePort())]),
+];
 const server = spawn(process.execPath, [WRANGLER, "dev", "--local", "--ip", "127.0.0.1", ...own, ...vars, ...options], {
   cwd: ROOT,
   env: quietEnvironment(join(persistTo, "registry")),
@@ -78,7 +82,8 @@ const server = spawn(process.execPath, [WRANGLER, "dev", "--local", "--ip", "127
 child = server;
 
 // wrangler's notes about what it fetches and which keys it knows would fill the first screen; what went wrong must not be hidden.
-const NOISE = /Request\.cf|workers\.cloudflare\.com|at GetAddrInfo|AI bindings always access|^\s*$|⛅|^─+$|Your Worker has access|^binding|^env\.|Starting local server|Ready on|update available|telemetry|Using vars|Bindings? +Resource|"event":"(pause_point|call)\./i;
+const NOISE =
+  /Request\.cf|workers\.cloudflare\.com|at GetAddrInfo|AI bindings always access|^\s*$|⛅|^─+$|Your Worker has access|^binding|^env\.|Starting local server|Ready on|update available|telemetry|Using vars|Bindings? +Resource|"event":"(pause_point|call)\./i;
 let announced = false;
 let saidSoFar = "";
 for (const stream of [server.stdout, server.stderr]) {
@@ -88,7 +93,9 @@ for (const stream of [server.stdout, server.stderr]) {
     for (const line of text.split("\n")) if (/error|✘/i.test(line) && !NOISE.test(line)) console.error(line);
     if (!announced && saidSoFar.includes("Ready on")) {
       announced = true;
-      console.log(`\nHoldpoint is running at http://localhost:${port}\n\nOpen it in two browsers, ask in one: Transfer 250 EUR from operations to savings\nand approve it in the other. Ctrl-C ends it.\n`);
+      console.log(
+        `\nHoldpoint is running at http://localhost:${port}\n\nOpen it in two browsers, ask in one: Transfer 250 EUR from operations to savings\nand approve it in the other. Ctrl-C ends it.\n`,
+      );
     }
   });
 }

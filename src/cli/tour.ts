@@ -60,7 +60,10 @@ async function tour(url: string): Promise<void> {
   console.log(`\n2. The laptop asks: “${text}”`);
   laptop.send({ type: "send", opId: crypto.randomUUID(), messageId: crypto.randomUUID(), text });
 
-  const [card, onPhone] = await Promise.all([laptop.see("the card on the laptop", (device) => device.cardIn("pending")), phone.see("the card on the phone", (device) => device.cardIn("pending"))]);
+  const [card, onPhone] = await Promise.all([
+    laptop.see("the card on the laptop", (device) => device.cardIn("pending")),
+    phone.see("the card on the phone", (device) => device.cardIn("pending")),
+  ]);
   if (card.id !== onPhone.id) throw new Error("The two devices show different cards.");
   console.log("\n3. The agent stops, and the same card is on both devices:");
   console.log(`    ${card.title}   (${card.risk} risk, ${card.action})`);
@@ -74,7 +77,9 @@ async function tour(url: string): Promise<void> {
   if (decided.decidedDevice !== "Phone") throw new Error(`The laptop says that ${decided.decidedDevice} decided, not the phone.`);
   console.log(`    The laptop shows at once: approved by ${decided.decidedBy} on ${decided.decidedDevice}.`);
 
-  const [there, here] = await Promise.all([laptop, phone].map((device) => device.see(`the resumed answer on the ${device.name.toLowerCase()}`, (one) => (one.status === "completed" ? one.answer : undefined))));
+  const [there, here] = await Promise.all(
+    [laptop, phone].map((device) => device.see(`the resumed answer on the ${device.name.toLowerCase()}`, (one) => (one.status === "completed" ? one.answer : undefined))),
+  );
   if (!there || there !== here) throw new Error("The two devices show different answers.");
   if (!laptop.streamed || !phone.streamed) throw new Error("The answer did not stream on both devices.");
   console.log("\n5. The run goes on where it had stopped, and both devices read:");

@@ -34,5 +34,7 @@ export function acknowledgeDecision(journal: Journal, actor: Actor, opId: string
 
 /** A card in an ack is as small as it must be: its values come with the `change`, or by its own route. */
 function fit(card: NonNullable<Decided["card"]>): NonNullable<Ack["current"]> {
-  return JSON.stringify(card).length < 64 * 1024 ? card : { ...card, description: "", payload: null, payloadSchema: null, payloadOverride: null, reply: card.reply?.slice(0, 500) ?? null, brief: true };
+  return JSON.stringify(card).length < 64 * 1024
+    ? card
+    : { ...card, description: "", payload: null, payloadSchema: null, payloadOverride: null, reply: card.reply?.slice(0, 500) ?? null, brief: true };
 }

@@ -77,7 +77,8 @@ export class Chat {
   #text(actor: Actor, { messageId, text, again }: ChatRequest & { kind: "text" }): Response | ChatRefusal {
     const outcome = this.engine.send(actor, { opId: null, messageId, text });
     if (outcome.status === "rejected") {
-      if (again && outcome.code === "message_id_taken") return { status: "rejected", code: "edit_not_supported", message: "A text can't be changed after it was sent, in this version. Send a new one." };
+      if (again && outcome.code === "message_id_taken")
+        return { status: "rejected", code: "edit_not_supported", message: "A text can't be changed after it was sent, in this version. Send a new one." };
       return { status: "rejected", code: outcome.code ?? "rejected", message: outcome.message ?? "" };
     }
     const step = this.journal.read.userStep(messageId);
@@ -95,7 +96,12 @@ export class Chat {
     const pending = new Set(this.journal.pending().map((row) => row.n));
     const decisions = answers
       .filter((answer) => pending.has(pausePointNumber(this.journal.conversation().id, answer.pausePointId)))
-      .map(({ pausePointId, approved, reason, version }) => ({ pausePointId, decision: approved ? ("approve" as const) : ("reject" as const), ...(reason ? { reply: reason } : {}), ...(version ? { version } : {}) }));
+      .map(({ pausePointId, approved, reason, version }) => ({
+        pausePointId,
+        decision: approved ? ("approve" as const) : ("reject" as const),
+        ...(reason ? { reply: reason } : {}),
+        ...(version ? { version } : {}),
+      }));
     const outcomes = decisions.length > 0 ? this.engine.decide(actor, decisions) : [];
     const refused = outcomes.find((outcome) => outcome.code === "forbidden" || outcome.code === "not_found");
     if (refused) return { status: "rejected", code: refused.code, message: refused.message };

@@ -101,7 +101,13 @@ export class Conversation extends DurableObject<Env> {
     if (!this.#roleOf(person)) return null;
     const rows = this.journal.read.stepsBefore(before ?? Number.MAX_SAFE_INTEGER, limit + 1);
     const id = this.journal.conversation().id;
-    return { steps: rows.slice(0, limit).map((row) => messageStepView(this.journal.read, id, row)).toReversed(), hasOlder: rows.length > limit };
+    return {
+      steps: rows
+        .slice(0, limit)
+        .map((row) => messageStepView(this.journal.read, id, row))
+        .toReversed(),
+      hasOlder: rows.length > limit,
+    };
   }
 
   /** All steps of one message, uncut. */
@@ -132,7 +138,8 @@ export class Conversation extends DurableObject<Env> {
   }
 
   setMember(actor: Actor, person: string, role: Exclude<Role, "owner"> | null): CommandOutcome {
-    if (this.#roleOf(actor.person) === "owner" && person === this.journal.conversation().owner) return { status: "rejected", code: "owner_stays", message: "The owner of a conversation stays its owner." };
+    if (this.#roleOf(actor.person) === "owner" && person === this.journal.conversation().owner)
+      return { status: "rejected", code: "owner_stays", message: "The owner of a conversation stays its owner." };
     return this.#asOwner(actor, "member", (tx) => tx.putMember(person, role ?? "viewer", role === null));
   }
 

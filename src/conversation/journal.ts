@@ -1,4 +1,17 @@
-import { KEYS, type CallRow, type ChangedRows, type Key, type MemberRow, type Operation, type PausePointRow, type RunRow, type StepRow, type Store, type Table, type Tables } from "../core/rows.js";
+import {
+  KEYS,
+  type CallRow,
+  type ChangedRows,
+  type Key,
+  type MemberRow,
+  type Operation,
+  type PausePointRow,
+  type RunRow,
+  type StepRow,
+  type Store,
+  type Table,
+  type Tables,
+} from "../core/rows.js";
 
 // The journal's tables in the object's SQLite, and the only file with that SQL. Columns that a scan reads
 // stand before the long texts, so that SQLite never opens a text's overflow pages to pass a row over.
@@ -50,7 +63,10 @@ CREATE TABLE pause_points (
 );
 `;
 
-const NAMES = { conversation: "conversation", members: "members", steps: "steps", runs: "runs", calls: "calls", pausePoints: "pause_points" } as const satisfies Record<Table, string>;
+const NAMES = { conversation: "conversation", members: "members", steps: "steps", runs: "runs", calls: "calls", pausePoints: "pause_points" } as const satisfies Record<
+  Table,
+  string
+>;
 
 const snakeNames = new Map<string, string>();
 const camelNames = new Map<string, string>();
@@ -104,10 +120,17 @@ export class SqliteStore implements Store {
   }
 
   update<T extends Table>(table: T, key: Key, patch: Partial<Tables[T]>, when: Partial<Tables[T]> = {}): boolean {
-    const set = Object.keys(patch).map((name) => `"${snake(name)}" = ?`).join(", ");
+    const set = Object.keys(patch)
+      .map((name) => `"${snake(name)}" = ?`)
+      .join(", ");
     const where = [...KEYS[table], ...Object.keys(when)] as string[];
     const condition = where.length ? ` WHERE ${columns(where, " AND ")}` : "";
-    const cursor = this.storage.sql.exec(`UPDATE ${NAMES[table]} SET ${set}${condition} RETURNING 1`, ...(Object.values(patch) as Value[]), ...key, ...(Object.values(when) as Value[]));
+    const cursor = this.storage.sql.exec(
+      `UPDATE ${NAMES[table]} SET ${set}${condition} RETURNING 1`,
+      ...(Object.values(patch) as Value[]),
+      ...key,
+      ...(Object.values(when) as Value[]),
+    );
     return cursor.toArray().length > 0;
   }
 

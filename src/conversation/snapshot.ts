@@ -75,7 +75,8 @@ export function page(journal: Journal, before: number, always: PausePointRow[] =
     messages.unshift(step);
   }
   // A page never begins in the middle of a message, unless that message is the page.
-  if (hasOlder) while (messages.length > 1 && messages.some((step) => step.messageId !== messages[0]?.messageId) && messages[0]?.step !== firstStep(journal, messages[0])) messages.shift();
+  if (hasOlder)
+    while (messages.length > 1 && messages.some((step) => step.messageId !== messages[0]?.messageId) && messages[0]?.step !== firstStep(journal, messages[0])) messages.shift();
   const shown = messages.flatMap((step) => step.calls.flatMap((call) => (call.pausePointId ? [Number(call.pausePointId.split(".")[1])] : [])));
   const pausePoints = new Map(always.map((row) => [row.n, row]));
   for (const n of shown) {

@@ -188,7 +188,10 @@ export class Sockets {
   #refuse(socket: WebSocket, value: unknown, message: string): void {
     const named = z.object({ opId: z.string().min(1).max(128) }).safeParse(value);
     const detail = message.slice(0, 500);
-    this.#send(socket, named.success ? { type: "ack", opId: named.data.opId, status: "rejected", code: "malformed", message: detail } : { type: "error", code: "malformed", message: detail });
+    this.#send(
+      socket,
+      named.success ? { type: "ack", opId: named.data.opId, status: "rejected", code: "malformed", message: detail } : { type: "error", code: "malformed", message: detail },
+    );
   }
 
   #role(person: string | undefined) {

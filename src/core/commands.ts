@@ -43,7 +43,8 @@ export function send(ports: Ports, tx: Transaction, actor: Actor, command: SendC
   const run = liveRun(tx);
   if (command.withdraw && run) withdrawCards(ports, tx, run.firstPausePoint);
   const { conversation } = tx;
-  if (run && tx.store.queued(run.position).length >= ports.limits.queuedTexts) return rejected("queue_full", `${ports.limits.queuedTexts} texts are waiting already. Let the agent read them first.`);
+  if (run && tx.store.queued(run.position).length >= ports.limits.queuedTexts)
+    return rejected("queue_full", `${ports.limits.queuedTexts} texts are waiting already. Let the agent read them first.`);
   const step: Omit<StepRow, "seq"> = {
     position: conversation.nextPosition,
     step: 0,

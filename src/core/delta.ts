@@ -109,7 +109,7 @@ function splitText(chunk: Chunk): Chunk[] {
   const most = FLUSH_BYTES / 4;
   if (!field || text.length <= most) return [chunk];
   const pieces: Chunk[] = [];
-  for (let from = 0; from < text.length; ) {
+  for (let from = 0; from < text.length;) {
     let to = Math.min(from + most, text.length);
     if (to < text.length && /[\uD800-\uDBFF]/.test(text.charAt(to - 1))) to -= 1;
     pieces.push({ ...chunk, [field]: text.slice(from, to) });

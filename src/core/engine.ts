@@ -127,9 +127,14 @@ export class Engine {
     });
     if (!begun) return;
     await this.ports.clock.breathe();
-    await streamStep(this.ports, begun, (call) => this.#isExecuting(call), (now) => {
-      this.#streaming = now;
-    });
+    await streamStep(
+      this.ports,
+      begun,
+      (call) => this.#isExecuting(call),
+      (now) => {
+        this.#streaming = now;
+      },
+    );
   }
 
   #start(call: CallRow): void {

@@ -58,7 +58,10 @@ export async function runTool(ports: Ports, attempt: Try, abort: AbortController
       resolve(result);
     };
     try {
-      attempt.tool.execute(attempt.input, context).then((output) => settled({ end: "returned", output }), (error: unknown) => settled(thrown(error)));
+      attempt.tool.execute(attempt.input, context).then(
+        (output) => settled({ end: "returned", output }),
+        (error: unknown) => settled(thrown(error)),
+      );
     } catch (error) {
       settled(thrown(error));
     }
@@ -121,4 +124,3 @@ export function resultText(output: unknown, limit: number): string {
   while (byteLength(cut()) > limit) length = Math.floor(length * 0.9);
   return cut();
 }
-

@@ -20,7 +20,7 @@ export function modelHistory(reads: Reads, run: RunRow, contextTokens: number): 
   let budget = contextTokens * CHARS_PER_TOKEN;
   const turns: ModelMessage[][] = [];
   let turn: ModelMessage[] = [];
-  for (let position = run.position, parent = run.parent; position > 0; ) {
+  for (let position = run.position, parent = run.parent; position > 0;) {
     const rows = reads.message(position);
     const first = rows[0];
     turn = [...rows.flatMap((row) => messagesOf(reads, row)), ...turn];
@@ -76,7 +76,12 @@ function messagesOf(reads: Reads, row: StepRow): ModelMessage[] {
     output: { type: "json", value: resultOf(reads, call) as never },
   }));
   if (content.length === 0) return [];
-  return results.length ? [{ role: "assistant", content }, { role: "tool", content: results }] : [{ role: "assistant", content }];
+  return results.length
+    ? [
+        { role: "assistant", content },
+        { role: "tool", content: results },
+      ]
+    : [{ role: "assistant", content }];
 }
 
 function assistantPart(part: StoredPart, calls: CallRow[]): AssistantPart[] {

@@ -68,7 +68,11 @@ export function tellOutcome(call: CallRow, approval: PausePointRow | null, recov
     case "succeeded": {
       const result = storedJson(call.output) ?? null;
       if (call.cause === "told" && recovery) {
-        return say({ outcome: "succeeded", result: { confirmedBy: recovery.decidedBy, note: "It was interrupted. A person checked and says that it happened; its own result is lost." }, decision: told(recovery, call) });
+        return say({
+          outcome: "succeeded",
+          result: { confirmedBy: recovery.decidedBy, note: "It was interrupted. A person checked and says that it happened; its own result is lost." },
+          decision: told(recovery, call),
+        });
       }
       if (approval && decision && approval.kind !== "approval") return say({ outcome: "answered", decision, answer: result, message: answered(approval) });
       if (approval && decision && isQuestion(call)) return say({ outcome: "answered", decision, answer: result, message: answered(approval) });
@@ -82,7 +86,11 @@ export function tellOutcome(call: CallRow, approval: PausePointRow | null, recov
     case "denied":
       return say(denied(call, decision));
     case "unknown":
-      return say({ outcome: "unknown", message: "It was started, and nobody knows whether it happened. Do not assume either, and do not repeat it on your own.", ...(recovery?.decidedBy ? { decision: told(recovery, call) } : withDecision) });
+      return say({
+        outcome: "unknown",
+        message: "It was started, and nobody knows whether it happened. Do not assume either, and do not repeat it on your own.",
+        ...(recovery?.decidedBy ? { decision: told(recovery, call) } : withDecision),
+      });
     case "started":
       return say({ outcome: "unknown", message: "The run was cancelled while this was under way. Its end is not known yet.", ...withDecision });
     case "proposed":
@@ -112,7 +120,11 @@ function denied(call: CallRow, decision: ToldDecision | undefined): ToldOutcome 
   const withDecision = decision ? { decision } : {};
   switch (call.cause) {
     case "rejected":
-      return { outcome: "rejected", message: "A person rejected this. It has not run. Do not propose the same again unless they ask for it.", decision: decision ?? { by: "a person", device: null } };
+      return {
+        outcome: "rejected",
+        message: "A person rejected this. It has not run. Do not propose the same again unless they ask for it.",
+        decision: decision ?? { by: "a person", device: null },
+      };
     case "expired":
       return { outcome: "expired", message: "Nobody decided before the deadline. It has not run. This is not a refusal, and not consent either." };
     case "withdrawn":

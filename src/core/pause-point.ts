@@ -42,15 +42,27 @@ export function decide(ports: Ports, tx: Transaction, actor: Actor, decision: De
 
 export const isDue = (row: PausePointRow, now: number): boolean => row.expiresAt !== null && row.expiresAt <= now;
 
-const expired = (row: PausePointRow): DecisionOutcome => ({ code: "expired", message: "The deadline has passed and nobody had decided. Ask the agent again if it is still wanted.", row });
+const expired = (row: PausePointRow): DecisionOutcome => ({
+  code: "expired",
+  message: "The deadline has passed and nobody had decided. Ask the agent again if it is still wanted.",
+  row,
+});
 const changed = (row: PausePointRow): DecisionOutcome => ({ code: "changed", message: "The card has changed since you saw it. Nothing was decided: look at it again.", row });
-const invalid = (row: PausePointRow, faults: InputFault[]): DecisionOutcome => ({ code: "invalid", message: faults.map((fault) => `${fault.path.join(".") || "decision"}: ${fault.message}`).join("; "), row, faults });
+const invalid = (row: PausePointRow, faults: InputFault[]): DecisionOutcome => ({
+  code: "invalid",
+  message: faults.map((fault) => `${fault.path.join(".") || "decision"}: ${fault.message}`).join("; "),
+  row,
+  faults,
+});
 
 function afterTheFact(ports: Ports, row: PausePointRow, decision: Decision): DecisionOutcome {
   if (row.state === "expired") return expired(row);
   if (row.state === "cancelled") return { code: "conflict", message: "The question was withdrawn before you answered. Nothing ran.", row };
   const override = normalOverride(ports, row, decision);
-  const same = row.decision === decision.decision && canonicalJson(override ?? null) === canonicalJson(storedJson(row.payloadOverride) ?? null) && canonicalJson(decision.choice ?? null) === canonicalJson(storedJson(row.choice) ?? null);
+  const same =
+    row.decision === decision.decision &&
+    canonicalJson(override ?? null) === canonicalJson(storedJson(row.payloadOverride) ?? null) &&
+    canonicalJson(decision.choice ?? null) === canonicalJson(storedJson(row.choice) ?? null);
   const by = `${row.decidedBy} on ${row.decidedDevice}`;
   if (same) return { code: "same", message: `Already ${row.state} by ${by}.`, row };
   return { code: "conflict", message: `${by} ${row.state} this first. Your answer changed nothing.`, row };
@@ -67,7 +79,8 @@ function normalOverride(ports: Ports, row: PausePointRow, decision: Decision): J
 
 function decideNow(ports: Ports, tx: Transaction, actor: Actor, row: PausePointRow, decision: Decision, opId: string | null): DecisionOutcome {
   const size = byteLength(JSON.stringify([decision.payloadOverride ?? null, decision.choice ?? null])) + byteLength(decision.reply ?? "");
-  if (size > ports.limits.toolInputBytes) return invalid(row, [{ path: [], message: `Override and reply are ${size} bytes together; ${ports.limits.toolInputBytes} is the most.` }]);
+  if (size > ports.limits.toolInputBytes)
+    return invalid(row, [{ path: [], message: `Override and reply are ${size} bytes together; ${ports.limits.toolInputBytes} is the most.` }]);
   const faults = decision.decision === "approve" ? faultsOf(ports, tx, row, decision) : [];
   if (faults.length > 0) return invalid(row, faults);
   const override = normalOverride(ports, row, decision);
@@ -96,12 +109,15 @@ function faultsOf(ports: Ports, tx: Transaction, row: PausePointRow, decision: D
   const options = storedJson(row.options);
   const offered = Array.isArray(options) ? options : null;
   const faults: InputFault[] = [];
-  if (decision.choice !== undefined && !offered?.some((option) => canonicalJson(option) === canonicalJson(decision.choice))) faults.push({ path: ["choice"], message: offered ? `is not one of ${JSON.stringify(offered)}` : "no choice was offered" });
+  if (decision.choice !== undefined && !offered?.some((option) => canonicalJson(option) === canonicalJson(decision.choice)))
+    faults.push({ path: ["choice"], message: offered ? `is not one of ${JSON.stringify(offered)}` : "no choice was offered" });
   const needsChoice = row.kind === "choice" || row.kind === "recovery";
   if (needsChoice && decision.choice === undefined) faults.push({ path: ["choice"], message: `is needed: one of ${JSON.stringify(offered)}` });
-  if (row.kind === "clarification" && decision.choice === undefined && !decision.reply) faults.push({ path: ["reply"], message: "is needed: the question asks for words or a choice" });
+  if (row.kind === "clarification" && decision.choice === undefined && !decision.reply)
+    faults.push({ path: ["reply"], message: "is needed: the question asks for words or a choice" });
   if (decision.payloadOverride === undefined) return faults;
-  if (row.kind === "recovery" || row.kind === "choice" || row.kind === "clarification") return [...faults, { path: ["payloadOverride"], message: "this question has no values to edit" }];
+  if (row.kind === "recovery" || row.kind === "choice" || row.kind === "clarification")
+    return [...faults, { path: ["payloadOverride"], message: "this question has no values to edit" }];
   const tool = ports.agent(tx.conversation.skill).tools.get(row.action);
   if (tool?.pause) return [...faults, ...shapeFaults(storedJson(row.payload) ?? null, decision.payloadOverride, ["payloadOverride"])];
   if (!tool) return [...faults, { path: ["payloadOverride"], message: `the tool ${row.action} is gone, so its input can't be edited` }];
@@ -153,7 +169,9 @@ function replacement(ports: Ports, tx: Transaction, row: PausePointRow, override
   return { payload: JSON.stringify(override), summary, title: terms.title ?? summary, risk: terms.risk ?? tool.risk };
 }
 
-export type Settlement = { state: "approved" | "rejected" | "expired" | "cancelled"; withdrawn?: true } & Partial<Pick<PausePointRow, "decision" | "decidedBy" | "decidedDevice" | "decidedVia" | "opId" | "reply" | "choice" | "payloadOverride">>;
+export type Settlement = { state: "approved" | "rejected" | "expired" | "cancelled"; withdrawn?: true } & Partial<
+  Pick<PausePointRow, "decision" | "decidedBy" | "decidedDevice" | "decidedVia" | "opId" | "reply" | "choice" | "payloadOverride">
+>;
 
 /** Settles a pending pause point, its call, and the intent that the run goes on, in one transaction (H3, H4). */
 export function settlePausePoint(ports: Ports, tx: Transaction, row: PausePointRow, settlement: Settlement): boolean {
@@ -189,7 +207,8 @@ function callAfter(ports: Ports, tx: Transaction, row: PausePointRow, call: Call
       const approved = payloadOverride ?? row.payload;
       const proposed = storedJson(call.input);
       const asProposed = proposed === undefined || canonicalJson(storedJson(approved)) === canonicalJson(proposed);
-      if (!question) return { state: "ready", approval: row.n, ...(asProposed ? {} : { override: approved, summary: summaryOfCall(ports, tx, row.action, approved) ?? call.summary }) };
+      if (!question)
+        return { state: "ready", approval: row.n, ...(asProposed ? {} : { override: approved, summary: summaryOfCall(ports, tx, row.action, approved) ?? call.summary }) };
       return { state: "succeeded", approval: row.n, output: answerText(row, settlement), ...ended };
     }
   }

@@ -63,7 +63,8 @@ export function admitCall(ports: Ports, tx: Transaction, run: RunRow, index: num
   const problem = unreadable(proposed, ports.limits.toolInputBytes);
   if (problem) return refuse("failed", "invalid", problem);
   const parsed = tool.parse(proposed.input);
-  if (!parsed.ok) return refuse("failed", "invalid", `The input does not fit the tool: ${parsed.faults.map((fault) => `${fault.path.join(".") || "input"}: ${fault.message}`).join("; ")}`);
+  if (!parsed.ok)
+    return refuse("failed", "invalid", `The input does not fit the tool: ${parsed.faults.map((fault) => `${fault.path.join(".") || "input"}: ${fault.message}`).join("; ")}`);
 
   base.input = JSON.stringify(parsed.value);
   base.summary = summaryOf(tool, parsed.value);
@@ -120,7 +121,15 @@ export function wasRefused(tx: Transaction, run: RunRow, tool: string, input: Js
   const wanted = canonicalJson(input);
   return tx.store
     .calls(run.turn)
-    .some((call) => call.step >= run.sinceStep && call.tool === tool && call.state === "denied" && call.cause !== null && REFUSALS.has(call.cause) && canonicalJson(storedJson(call.input)) === wanted);
+    .some(
+      (call) =>
+        call.step >= run.sinceStep &&
+        call.tool === tool &&
+        call.state === "denied" &&
+        call.cause !== null &&
+        REFUSALS.has(call.cause) &&
+        canonicalJson(storedJson(call.input)) === wanted,
+    );
 }
 
 interface Opening extends Omit<PausePointDraft, "kind"> {

@@ -1,4 +1,17 @@
-import type { CallCause, CallState, ConversationState, Delivery, OnExpiry, PausePointKind, PausePointState, Risk, Role, RunStatus, StopReason, Verdict } from "../protocol/entities.js";
+import type {
+  CallCause,
+  CallState,
+  ConversationState,
+  Delivery,
+  OnExpiry,
+  PausePointKind,
+  PausePointState,
+  Risk,
+  Role,
+  RunStatus,
+  StopReason,
+  Verdict,
+} from "../protocol/entities.js";
 
 // The rows of one conversation's journal, and what a store of them can do.
 // JSON columns stay text here: what can't be parsed must not keep the conversation from opening (C58).
@@ -209,4 +222,3 @@ export interface Store extends Reads {
   /** One statement: changes the row of this key when every column of `when` has that value. Says whether it did. */
   update<T extends Table>(table: T, key: Key, patch: Partial<Tables[T]>, when?: Partial<Tables[T]>): boolean;
 }
-

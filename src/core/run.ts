@@ -45,7 +45,8 @@ function afterStep(ports: Ports, tx: Transaction, run: RunRow, calls: CallRow[])
   if (halted(tx, calls)) return finish("completed", "halted", "Nobody decided before the deadline, so the run has ended.");
   // A run that took a person's text after its last step owes the model a call.
   if (calls.length === 0 && run.step > run.sinceStep) return finish("completed", "finished", null);
-  if (run.step >= ports.limits.stepsPerRun) return finish("failed", "step_limit", `The run has ended after ${ports.limits.stepsPerRun} steps, which is the most a run may take. Write again to go on.`);
+  if (run.step >= ports.limits.stepsPerRun)
+    return finish("failed", "step_limit", `The run has ended after ${ports.limits.stepsPerRun} steps, which is the most a run may take. Write again to go on.`);
   if (calls.some((call) => call.cause === "repeated") && tx.store.queued(run.position).length === 0) {
     return finish("completed", "repeated_call", "The agent proposed again what had been refused, so the run has ended. Write to it to go on.");
   }
@@ -202,14 +203,22 @@ function chain(tx: Transaction, run: RunRow, queued: StepRow[], delivery: "sent"
  * calls that had not started are denied; `partial` is what of the step being streamed is kept. Texts that
  * wait start the next run after `completed`, in this transaction; else they stay, marked unanswered.
  */
-export function finishRun(tx: Transaction, run: RunRow, status: Exclude<RunStatus, "running" | "suspended">, stopReason: StopReason, detail: string | null, partial: StoredPart[] = []): void {
+export function finishRun(
+  tx: Transaction,
+  run: RunRow,
+  status: Exclude<RunStatus, "running" | "suspended">,
+  stopReason: StopReason,
+  detail: string | null,
+  partial: StoredPart[] = [],
+): void {
   for (const row of tx.store.pausePointsFrom(run.firstPausePoint)) {
     if (row.state === "pending") tx.updatePausePoint(row, { state: "cancelled", decidedAt: tx.now });
   }
   const calls = tx.store.calls(run.turn);
   for (const call of calls) {
     if (call.state === "awaiting" && isRecovery(tx, call)) tx.updateCall(call, { state: "unknown", endedAt: tx.now }, { state: "awaiting" });
-    else if (call.state === "awaiting" || call.state === "ready" || call.state === "proposed") tx.updateCall(call, { state: "denied", cause: "cancelled", endedAt: tx.now }, { state: call.state });
+    else if (call.state === "awaiting" || call.state === "ready" || call.state === "proposed")
+      tx.updateCall(call, { state: "denied", cause: "cancelled", endedAt: tx.now }, { state: call.state });
   }
   const parts = [...partial, ...(detail === null ? [] : [{ type: "data-notice", data: { code: stopReason, text: detail } }])];
   const written = tx.store.get("runs", run.turn) ?? run;

@@ -143,7 +143,12 @@ export function toolPart(reads: Reads, conversationId: string, call: CallRow): T
   switch (call.state) {
     case "awaiting":
       // What is approved is the card's payload, which an edit may have replaced (H12). A question's is not its input.
-      return { ...part, ...(pausePoint && call.output === null ? { input: storedJson(pausePoint.payload) ?? input } : {}), state: "approval-requested", ...(approval ? { approval } : {}) };
+      return {
+        ...part,
+        ...(pausePoint && call.output === null ? { input: storedJson(pausePoint.payload) ?? input } : {}),
+        state: "approval-requested",
+        ...(approval ? { approval } : {}),
+      };
     case "proposed":
     case "ready":
     case "started":

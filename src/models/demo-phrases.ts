@@ -28,4 +28,7 @@ export function specialOf(text: string): Special | null {
   return Object.keys(special).length > 0 ? special : null;
 }
 
-const words = (count: number): string => Array.from({ length: count }, (_, index) => SENTENCE[index % SENTENCE.length]).join("").trimEnd();
+const words = (count: number): string =>
+  Array.from({ length: count }, (_, index) => SENTENCE[index % SENTENCE.length])
+    .join("")
+    .trimEnd();

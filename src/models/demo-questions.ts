@@ -10,14 +10,20 @@ const approval: Reader = (clause) => {
   const risk = /\b(low|medium|high)[ -]risk\b/i.exec(clause)?.[1]?.toLowerCase();
   const what = plain(match[2]?.replace(/[,(]?\s*\b(?:low|medium|high)[ -]risk\b\)?/i, "") ?? "") || "go on";
   const about = `${match[1]?.toLowerCase() ?? "to"} ${what}`;
-  return waitForApproval({ title: title(what), description: `You told me to wait for approval **${about}**. Nothing of it has happened yet.`, ...(risk && { risk }) }, `ask for approval ${about}`);
+  return waitForApproval(
+    { title: title(what), description: `You told me to wait for approval **${about}**. Nothing of it has happened yet.`, ...(risk && { risk }) },
+    `ask for approval ${about}`,
+  );
 };
 
 const choice: Reader = (clause) => {
   const match = /\b(?:let me|have me|ask me to)\s+(?:choose|pick|decide|select)(?:\s+(?:one|a \w+))?\s*(?:between|from|among|of|:)?\s*(.+)$/is.exec(clause);
   const options = items(match?.[1] ?? "");
   if (!match || options.length < 2) return null;
-  return waitForApproval({ kind: "choice", title: `Choose between ${listed(options)}`.slice(0, TITLE_CHARACTERS), description: "You asked me to let you choose.", options }, `let you choose between ${listed(options)}`);
+  return waitForApproval(
+    { kind: "choice", title: `Choose between ${listed(options)}`.slice(0, TITLE_CHARACTERS), description: "You asked me to let you choose.", options },
+    `let you choose between ${listed(options)}`,
+  );
 };
 
 const dataEntry: Reader = (clause) => {
@@ -25,7 +31,10 @@ const dataEntry: Reader = (clause) => {
   const fields = items(match?.[1] ?? "").map(field);
   if (!match || fields.length === 0) return null;
   const names = listed(fields.map(([name]) => name));
-  return waitForApproval({ kind: "data_entry", title: `Fill in ${names}`.slice(0, TITLE_CHARACTERS), description: "You asked me for a form.", payload: Object.fromEntries(fields) }, `ask you to fill in ${names}`);
+  return waitForApproval(
+    { kind: "data_entry", title: `Fill in ${names}`.slice(0, TITLE_CHARACTERS), description: "You asked me for a form.", payload: Object.fromEntries(fields) },
+    `ask you to fill in ${names}`,
+  );
 };
 
 const clarification: Reader = (clause) => {
@@ -49,7 +58,10 @@ const SWITCHES = /^(confirmed|agreed?|accepted|active|enabled|urgent)$/i;
 /** A field of the form with its first value: `seats=2` as given, else an empty value of the type its name suggests. */
 function field(item: string): [string, unknown] {
   const [name = "", given] = item.split(/\s*=\s*/, 2);
-  const key = name.trim().replace(/^(?:the|my|a|an|number of)\s+/i, "").replace(/\s+/g, "_");
+  const key = name
+    .trim()
+    .replace(/^(?:the|my|a|an|number of)\s+/i, "")
+    .replace(/\s+/g, "_");
   if (given !== undefined) return [key, /^(?:true|false|-?\d+(?:\.\d+)?)$/.test(given) ? JSON.parse(given) : given];
   return [key, NUMBERS.test(key) ? 0 : SWITCHES.test(key) ? false : ""];
 }

@@ -19,7 +19,13 @@ export function react({ tool, input, result }: Outcome, insists = false): string
     case "answered":
       return answered(result.decision, result.answer);
     case "rejected":
-      return [`${sentenceCase(who(result.decision))} rejected ${subject(tool)}.`, reply(result.decision), insists ? "It did not run." : "It did not run, and I won't propose it again."].filter(Boolean).join(" ");
+      return [
+        `${sentenceCase(who(result.decision))} rejected ${subject(tool)}.`,
+        reply(result.decision),
+        insists ? "It did not run." : "It did not run, and I won't propose it again.",
+      ]
+        .filter(Boolean)
+        .join(" ");
     case "expired":
       return `Nobody decided about ${subject(tool)} in time, so it did not run. Silence is not consent.`;
     case "cancelled":
@@ -27,7 +33,11 @@ export function react({ tool, input, result }: Outcome, insists = false): string
     case "denied":
       return `${sentenceCase(subject(tool))} was not allowed: ${result.message}`;
     case "failed":
-      return [result.decision && `${sentenceCase(subject(tool))} was approved by ${who(result.decision)}, but failed:`, !result.decision && `${sentenceCase(subject(tool))} failed:`, result.message]
+      return [
+        result.decision && `${sentenceCase(subject(tool))} was approved by ${who(result.decision)}, but failed:`,
+        !result.decision && `${sentenceCase(subject(tool))} failed:`,
+        result.message,
+      ]
         .filter(Boolean)
         .join(" ");
     case "unknown":
@@ -115,4 +125,5 @@ function excerpt(field: Record<string, unknown>): string {
   return `${notFollowed}${body ? ` It begins:\n\n\`\`\`\n${body}\n\`\`\`` : ""}`;
 }
 
-const money = (amount: unknown): string => (typeof amount === "number" ? amount.toLocaleString("en-US", { minimumFractionDigits: amount % 1 === 0 ? 0 : 2, maximumFractionDigits: 2 }) : String(amount));
+const money = (amount: unknown): string =>
+  typeof amount === "number" ? amount.toLocaleString("en-US", { minimumFractionDigits: amount % 1 === 0 ? 0 : 2, maximumFractionDigits: 2 }) : String(amount);

@@ -57,7 +57,11 @@ const transfer: Reader = (clause) => {
   return { tool: "execute_transfer", input: { from, to, amount, currency }, intent: `transfer ${amount} ${currency} from ${from} to ${to}` };
 };
 
-const accountName = (name: string): string => unquoted(name).toLowerCase().replace("supplier nordwind", "supplier-nordwind").replace(/^nordwind$/, "supplier-nordwind");
+const accountName = (name: string): string =>
+  unquoted(name)
+    .toLowerCase()
+    .replace("supplier nordwind", "supplier-nordwind")
+    .replace(/^nordwind$/, "supplier-nordwind");
 
 /** "1,250.50" and "12,5" are both read as people mean them. */
 function readAmount(digits: string): number {
@@ -75,7 +79,11 @@ const email: Reader = (clause) => {
   const said = /(?:\bthat\b|\bsaying\b|\bto say\b|:)\s*(?:that\s+)?(.+)$|("[^"]+"|“[^”]+”)/is.exec(subject ? rest.replace(subject[0], "") : rest);
   const words = said?.[1] ?? said?.[2] ?? "Hello from the demo agent.";
   const body = /^["“]/.test(words) ? unquoted(words) : sentence(words);
-  return { tool: "send_email", input: { to, subject: subject ? unquoted(subject[1] ?? "") : body.replace(/\s+/g, " ").slice(0, 60).replace(/[.!]$/, ""), body }, intent: `send an e-mail to ${to}` };
+  return {
+    tool: "send_email",
+    input: { to, subject: subject ? unquoted(subject[1] ?? "") : body.replace(/\s+/g, " ").slice(0, 60).replace(/[.!]$/, ""), body },
+    intent: `send an e-mail to ${to}`,
+  };
 };
 
 const http: Reader = (clause) => {

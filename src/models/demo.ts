@@ -138,4 +138,3 @@ function streamOf(parts: Generator<LanguageModelV4StreamPart>, delayMs: number, 
     { highWaterMark: 0 },
   );
 }
-

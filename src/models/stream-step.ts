@@ -1,4 +1,12 @@
-import { APICallError, experimental_streamLanguageModelCall as streamLanguageModelCall, InvalidToolInputError, jsonSchema, toUIMessageChunk, type LanguageModel, type ToolSet } from "ai";
+import {
+  APICallError,
+  experimental_streamLanguageModelCall as streamLanguageModelCall,
+  InvalidToolInputError,
+  jsonSchema,
+  toUIMessageChunk,
+  type LanguageModel,
+  type ToolSet,
+} from "ai";
 import type { Model, ModelRequest, ModelTool } from "../core/model.js";
 import type { Chunk } from "../protocol/frames.js";
 import { explainModelError, ModelError, retryAfterMs } from "./model-error.js";

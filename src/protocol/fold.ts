@@ -3,7 +3,16 @@ import type { Chunk } from "./frames.js";
 /** A part of a step that is being written: the parts of an AI SDK `UIMessage` that a model can stream. */
 export type LivePart =
   | { type: "text" | "reasoning"; id: string; text: string; state: "streaming" | "done"; providerMetadata?: unknown }
-  | { type: "tool"; toolCallId: string; toolName: string; inputText: string; state: "input-streaming" | "input-available" | "input-error"; input?: unknown; errorText?: string; providerMetadata?: unknown }
+  | {
+      type: "tool";
+      toolCallId: string;
+      toolName: string;
+      inputText: string;
+      state: "input-streaming" | "input-available" | "input-error";
+      input?: unknown;
+      errorText?: string;
+      providerMetadata?: unknown;
+    }
   | { type: "other"; chunk: Chunk };
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
@@ -62,12 +71,13 @@ function foldChunk(parts: LivePart[], chunk: Chunk): void {
   }
 }
 
-const metadata = (chunk: Chunk): { providerMetadata?: unknown } =>
-  chunk["providerMetadata"] === undefined ? {} : { providerMetadata: chunk["providerMetadata"] };
+const metadata = (chunk: Chunk): { providerMetadata?: unknown } => (chunk["providerMetadata"] === undefined ? {} : { providerMetadata: chunk["providerMetadata"] });
 
 // Ids may be reused once a part has ended, so the newest part of that id is the one meant.
 const lastText = (parts: LivePart[], chunk: Chunk) =>
-  parts.findLast((part): part is LivePart & { type: "text" | "reasoning" } => (part.type === "text" || part.type === "reasoning") && part.id === chunk["id"] && part.state === "streaming");
+  parts.findLast(
+    (part): part is LivePart & { type: "text" | "reasoning" } => (part.type === "text" || part.type === "reasoning") && part.id === chunk["id"] && part.state === "streaming",
+  );
 
 const lastTool = (parts: LivePart[], chunk: Chunk) =>
   parts.findLast((part): part is LivePart & { type: "tool" } => part.type === "tool" && part.toolCallId === chunk["toolCallId"]);

@@ -62,9 +62,7 @@ export type ApprovalListItem = z.infer<typeof approvalListItem>;
 /** `GET /api/ledger`. Amounts are in minor units (cents). */
 export const ledger = z.object({
   accounts: z.array(z.object({ id: z.string(), name: z.string(), currency: z.string(), balanceMinor: z.number() })),
-  transfers: z.array(
-    z.object({ key: z.string(), from: z.string(), to: z.string(), amountMinor: z.number(), currency: z.string(), createdAt: z.number() }),
-  ),
+  transfers: z.array(z.object({ key: z.string(), from: z.string(), to: z.string(), amountMinor: z.number(), currency: z.string(), createdAt: z.number() })),
 });
 export type Ledger = z.infer<typeof ledger>;
 

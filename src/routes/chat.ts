@@ -42,7 +42,9 @@ export const chat = new Hono<App>()
     const object = objectOf(c.env, id);
     // An id of the caller's own choosing makes its conversation on first use; one of ours must exist.
     if (id !== body.id && read.request.kind === "text") await object.create(c.var.actor.person, { skill: DEFAULT_SKILL });
-    const response = await object.fetch(new Request("https://object/chat", { method: "POST", body: JSON.stringify(read.request), headers: { "x-actor": JSON.stringify(c.var.actor) } }));
+    const response = await object.fetch(
+      new Request("https://object/chat", { method: "POST", body: JSON.stringify(read.request), headers: { "x-actor": JSON.stringify(c.var.actor) } }),
+    );
     return asAnswer(response);
   })
   .get("/:id/stream", async (c) => {
@@ -79,7 +81,8 @@ function readChat(body: z.infer<typeof chatBody>): { request: ChatRequest } | { 
   const parsed = body.messages.map((message) => uiMessage.safeParse(message).data ?? null);
   const about = body.messageId === undefined ? parsed.at(-1) : parsed.findLast((message) => message?.id === body.messageId);
   // A client that edits under a new id has dropped the old message from its history.
-  if (!about && body.messageId !== undefined && parsed.at(-1)) return unsupported("edit_not_supported", "A text can't be changed after it was sent, in this version. Send a new one.");
+  if (!about && body.messageId !== undefined && parsed.at(-1))
+    return unsupported("edit_not_supported", "A text can't be changed after it was sent, in this version. Send a new one.");
   if (!about) return malformed("The message that this is about must have an id, a role and parts.");
   return about.role === "user" ? readText(about, body.messageId !== undefined) : readAnswers(about);
 }
@@ -122,7 +125,8 @@ async function decideAll(c: { env: App["Bindings"]; var: App["Variables"] }, dec
   const answers = new Map<Decision, Decided>();
   for (const [id, group] of byObject) {
     const outcomes: Decided[] = id === null ? [] : await objectOf(c.env, id).decide(c.var.actor, group);
-    for (const [place, decision] of group.entries()) answers.set(decision, outcomes[place] ?? { code: "not_found", message: "There is no such pause point, or it is not yours to see.", card: null });
+    for (const [place, decision] of group.entries())
+      answers.set(decision, outcomes[place] ?? { code: "not_found", message: "There is no such pause point, or it is not yours to see.", card: null });
   }
   return decisions.flatMap((decision) => answers.get(decision) ?? []);
 }

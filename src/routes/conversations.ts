@@ -13,7 +13,9 @@ import { notFound, problem, readBody, Refusal, refused } from "./problem.js";
 const newId = (): string => `c_${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 
 type Remote<Method> = Method extends (...values: infer Values) => infer Result ? (...values: Values) => Promise<Awaited<Result>> : never;
-type ConversationStub = { [Name in "create" | "describe" | "run" | "messages" | "message" | "pausePoint" | "decide" | "cancel" | "rename" | "setMember" | "remove" | "fetch"]: Remote<Conversation[Name]> };
+type ConversationStub = {
+  [Name in "create" | "describe" | "run" | "messages" | "message" | "pausePoint" | "decide" | "cancel" | "rename" | "setMember" | "remove" | "fetch"]: Remote<Conversation[Name]>;
+};
 
 /** The object of a conversation id; throws a 404 for what is not one. */
 export function objectOf(env: Env, id: string | null): ConversationStub {

@@ -41,7 +41,12 @@ export async function readBody<T extends z.ZodType>(request: Request, schema: T)
   const parsed = text.trim() === "" ? { value: {} as Json } : parseUntrusted(text);
   if (!parsed) throw new Refusal(problem(400, "malformed", "The body is not JSON, or nests too deep."));
   const body = schema.safeParse(parsed.value);
-  if (!body.success) throw new Refusal(problem(400, "malformed", z.prettifyError(body.error).slice(0, 1000), { issues: body.error.issues.slice(0, 20).map((issue) => ({ path: issue.path, message: issue.message })) }));
+  if (!body.success)
+    throw new Refusal(
+      problem(400, "malformed", z.prettifyError(body.error).slice(0, 1000), {
+        issues: body.error.issues.slice(0, 20).map((issue) => ({ path: issue.path, message: issue.message })),
+      }),
+    );
   return body.data;
 }
 
@@ -71,7 +76,19 @@ export const DECISION_STATUS: Record<DecisionCode, 200 | 403 | 404 | 409 | 410 |
   not_found: 404,
 };
 
-const COMMAND_STATUS: Record<string, number> = { not_found: 404, forbidden: 403, run_ended: 409, message_id_taken: 409, op_reused: 409, queue_full: 429, too_large: 413, empty: 422, owner_stays: 422, run_live: 409 };
+const COMMAND_STATUS: Record<string, number> = {
+  not_found: 404,
+  forbidden: 403,
+  run_ended: 409,
+  message_id_taken: 409,
+  op_reused: 409,
+  queue_full: 429,
+  too_large: 413,
+  empty: 422,
+  owner_stays: 422,
+  run_live: 409,
+};
 
 /** A refused command as a problem. */
-export const refused = (outcome: { code?: string; message?: string }): Response => problem(COMMAND_STATUS[outcome.code ?? ""] ?? 422, outcome.code ?? "rejected", outcome.message ?? "Refused.");
+export const refused = (outcome: { code?: string; message?: string }): Response =>
+  problem(COMMAND_STATUS[outcome.code ?? ""] ?? 422, outcome.code ?? "rejected", outcome.message ?? "Refused.");

@@ -53,7 +53,16 @@ export async function listConversations(db: D1Database, person: string, limit: n
     .all();
   const items = results.map((result) => {
     const row = listRow.parse(result);
-    return conversationListItem.parse({ id: row.id, owner: row.user_id, title: row.title, skill: row.skill, state: row.state, pausePointId: row.pause_point_id, createdAt: row.created_at, updatedAt: row.updated_at });
+    return conversationListItem.parse({
+      id: row.id,
+      owner: row.user_id,
+      title: row.title,
+      skill: row.skill,
+      state: row.state,
+      pausePointId: row.pause_point_id,
+      createdAt: row.created_at,
+      updatedAt: row.updated_at,
+    });
   });
   return toPage(items, limit, (last) => [last.updatedAt, last.id]);
 }

@@ -21,9 +21,7 @@ export interface TransferOrder {
 
 export type TransferRefusal = "key_reused" | "unknown_account" | "same_account" | "currency_mismatch" | "insufficient_funds" | "bad_amount";
 
-export type TransferOutcome =
-  | { status: "transferred"; transfer: Transfer; from: Account; to: Account }
-  | { status: "refused"; code: TransferRefusal; message: string };
+export type TransferOutcome = { status: "transferred"; transfer: Transfer; from: Account; to: Account } | { status: "refused"; code: TransferRefusal; message: string };
 
 const LARGEST_AMOUNT = 1_000_000_000;
 

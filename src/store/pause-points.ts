@@ -6,12 +6,41 @@ import type { PausePointRow } from "../core/rows.js";
 import { readCursor, toPage, type Page } from "./conversations.js";
 
 const COLUMNS = [
-  "id", "conversation_id", "user_id", "run_id", "turn_index", "step_index", "tool_call_id", "action", "kind", "title", "summary", "description", "options", "payload", "payload_schema",
-  "risk", "state", "version", "decision", "payload_override", "choice", "reply", "decided_by", "decided_device", "decided_via", "created_at", "expires_at", "decided_at", "on_expiry",
+  "id",
+  "conversation_id",
+  "user_id",
+  "run_id",
+  "turn_index",
+  "step_index",
+  "tool_call_id",
+  "action",
+  "kind",
+  "title",
+  "summary",
+  "description",
+  "options",
+  "payload",
+  "payload_schema",
+  "risk",
+  "state",
+  "version",
+  "decision",
+  "payload_override",
+  "choice",
+  "reply",
+  "decided_by",
+  "decided_device",
+  "decided_via",
+  "created_at",
+  "expires_at",
+  "decided_at",
+  "on_expiry",
 ];
 const FIXED = new Set(["id", "conversation_id", "user_id", "run_id", "turn_index", "step_index", "tool_call_id", "action", "kind", "created_at"]);
 const UPSERT = `INSERT INTO pause_points (${COLUMNS.join(", ")}) VALUES (${COLUMNS.map(() => "?").join(", ")})
-  ON CONFLICT (id) DO UPDATE SET ${COLUMNS.filter((column) => !FIXED.has(column)).map((column) => `${column} = excluded.${column}`).join(", ")}
+  ON CONFLICT (id) DO UPDATE SET ${COLUMNS.filter((column) => !FIXED.has(column))
+    .map((column) => `${column} = excluded.${column}`)
+    .join(", ")}
   WHERE excluded.version > pause_points.version`;
 
 /** The statement that carries a pause point to the index; refused by D1 when the row there is as new. */
@@ -19,9 +48,35 @@ export function upsertPausePoint(db: D1Database, conversation: { id: string; own
   return db
     .prepare(UPSERT)
     .bind(
-      pausePointId(conversation.id, row.n), conversation.id, conversation.owner, runId(row.turn), row.turn, row.step, row.toolCallId, row.action, row.kind, row.title, row.summary, row.description,
-      row.options, row.payload, row.payloadSchema, row.risk, row.state, row.version, row.decision, row.payloadOverride, row.choice, row.reply, row.decidedBy, row.decidedDevice, row.decidedVia,
-      row.createdAt, row.expiresAt, row.decidedAt, row.onExpiry,
+      pausePointId(conversation.id, row.n),
+      conversation.id,
+      conversation.owner,
+      runId(row.turn),
+      row.turn,
+      row.step,
+      row.toolCallId,
+      row.action,
+      row.kind,
+      row.title,
+      row.summary,
+      row.description,
+      row.options,
+      row.payload,
+      row.payloadSchema,
+      row.risk,
+      row.state,
+      row.version,
+      row.decision,
+      row.payloadOverride,
+      row.choice,
+      row.reply,
+      row.decidedBy,
+      row.decidedDevice,
+      row.decidedVia,
+      row.createdAt,
+      row.expiresAt,
+      row.decidedAt,
+      row.onExpiry,
     );
 }
 
@@ -41,7 +96,14 @@ const listRow = z.object({
 });
 
 /** Pause points of all conversations of a person, newest first. A card past its deadline counts as expired (H21). */
-export async function listPausePoints(db: D1Database, person: string, state: PausePointState | null, now: number, limit: number, cursor: string | null): Promise<Page<ApprovalListItem>> {
+export async function listPausePoints(
+  db: D1Database,
+  person: string,
+  state: PausePointState | null,
+  now: number,
+  limit: number,
+  cursor: string | null,
+): Promise<Page<ApprovalListItem>> {
   const [at, id] = readCursor(cursor);
   const { results } = await db
     .prepare(
@@ -58,8 +120,18 @@ export async function listPausePoints(db: D1Database, person: string, state: Pau
   const items = results.map((result) => {
     const row = listRow.parse(result);
     return approvalListItem.parse({
-      id: row.id, conversationId: row.conversation_id, action: row.action, kind: row.kind, title: row.title, summary: row.summary, risk: row.risk, state: row.state,
-      createdAt: row.created_at, expiresAt: row.expires_at, decidedAt: row.decided_at, decidedBy: row.decided_by,
+      id: row.id,
+      conversationId: row.conversation_id,
+      action: row.action,
+      kind: row.kind,
+      title: row.title,
+      summary: row.summary,
+      risk: row.risk,
+      state: row.state,
+      createdAt: row.created_at,
+      expiresAt: row.expires_at,
+      decidedAt: row.decided_at,
+      decidedBy: row.decided_by,
     });
   });
   return toPage(items, limit, (last) => [last.createdAt, last.id]);

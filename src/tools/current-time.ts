@@ -5,11 +5,7 @@ export const currentTime = defineTool({
   name: "current_time",
   description: "The current date and time, in UTC and in a time zone if one is named.",
   input: z.object({
-    timeZone: z
-      .string()
-      .refine(isTimeZone, "is no IANA time zone, like Europe/Berlin")
-      .optional()
-      .describe("An IANA name, like Europe/Berlin"),
+    timeZone: z.string().refine(isTimeZone, "is no IANA time zone, like Europe/Berlin").optional().describe("An IANA name, like Europe/Berlin"),
   }),
   risk: "low",
   readOnly: true,

@@ -79,9 +79,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
 }
 
 /** A tool that is itself a question to a person: the model calls it, a card opens, the answer is its result. */
-export function definePausingTool<Schema extends z.ZodObject>(
-  definition: Definition<Schema> & { draft(input: Output<Schema>): PausePointDraft },
-): Tool {
+export function definePausingTool<Schema extends z.ZodObject>(definition: Definition<Schema> & { draft(input: Output<Schema>): PausePointDraft }): Tool {
   return {
     ...base(definition),
     risk: "low",

@@ -48,9 +48,7 @@ export const askClarification = definePausingTool({
   summary: ({ question }) => question,
   draft: ({ question, options }) => ({
     kind: "clarification",
-    ...(question.length <= TITLE_CHARACTERS
-      ? { title: question }
-      : { title: `${question.slice(0, TITLE_CHARACTERS - 1).trimEnd()}…`, description: question }),
+    ...(question.length <= TITLE_CHARACTERS ? { title: question } : { title: `${question.slice(0, TITLE_CHARACTERS - 1).trimEnd()}…`, description: question }),
     options,
     risk: "low",
   }),

@@ -36,7 +36,15 @@ export function httpRequest({ allowlist, fetch = globalThis.fetch.bind(globalThi
       .object({
         url: z.url().max(4_000),
         method: z.enum(METHODS).default("GET"),
-        headers: z.record(z.string().regex(/^[A-Za-z0-9-]{1,64}$/), z.string().max(4_000).regex(/^[\t\x20-\x7e]*$/)).optional(),
+        headers: z
+          .record(
+            z.string().regex(/^[A-Za-z0-9-]{1,64}$/),
+            z
+              .string()
+              .max(4_000)
+              .regex(/^[\t\x20-\x7e]*$/),
+          )
+          .optional(),
         body: z.string().max(100_000).optional(),
       })
       .refine(({ method, body }) => body === undefined || !reads(method), { path: ["body"], message: "a GET or HEAD has no body" }),

@@ -13,7 +13,7 @@ export { list as limitScenarios };
 const pay = (amount = 500): ReturnType<typeof propose> => propose("pay", { to: "bob", amount });
 
 scenario("[H18] a model that stalls is given up, and the run ends saying so", async (world) => {
-  world.model.then({ hang: true });
+  world.model.plan({ hang: true });
   await world.text("hi");
   await world.clock.advance(world.limits.modelStallMs - 1);
   expect(world.status).toBe("running");
@@ -24,7 +24,7 @@ scenario("[H18] a model that stalls is given up, and the run ends saying so", as
 });
 
 scenario("[H18] [C34] a model that fails after some words leaves the words and the error, once", async (world) => {
-  world.model.then({ throws: "The provider answered 500.", after: say("These words stay.") });
+  world.model.plan({ throws: "The provider answered 500.", after: say("These words stay.") });
   await world.text("hi");
   expect(world.transcript).toEqual(["hi", "These words stay.", "[error]"]);
   expect(world.journal.run(1)).toMatchObject({ status: "failed", detail: "The provider answered 500." });
@@ -33,7 +33,7 @@ scenario("[H18] [C34] a model that fails after some words leaves the words and t
 });
 
 scenario("[H18] a run has at most 16 steps", async (world) => {
-  for (let step = 0; step < 20; step += 1) world.model.then(propose("look", { step }));
+  for (let step = 0; step < 20; step += 1) world.model.plan(propose("look", { step }));
   await world.text("look");
   expect(world.model.requests).toHaveLength(16);
   expect(world.journal.run(1)).toMatchObject({ status: "failed", stopReason: "step_limit" });
@@ -43,7 +43,7 @@ scenario("[H18] a tool that is out of time: failed when idempotent, a recovery c
   const slow = gate();
   world.tools.set("set", makeTool(world.runs, { name: "set", idempotent: true, timeoutMs: 1000, execute: slow.execute }));
   world.tools.set("erase", makeTool(world.runs, { name: "erase", timeoutMs: 2000, execute: slow.execute }));
-  world.model.then([...propose("set", {}), ...propose("erase", {})], say("Hm."));
+  world.model.plan([...propose("set", {}), ...propose("erase", {})], say("Hm."));
   await world.text("both");
   await world.approve(1);
   await world.approve(2);
@@ -59,7 +59,7 @@ scenario("[H18] a tool that is out of time: failed when idempotent, a recovery c
 
 scenario("[H18] a tool that can't tell what happened gets a recovery card", async (world) => {
   world.tools.set("erase", makeTool(world.runs, { name: "erase", execute: async () => Promise.reject(new OutcomeUnknown("lost")) }));
-  world.model.then(propose("erase", {}), say("Hm."));
+  world.model.plan(propose("erase", {}), say("Hm."));
   await world.text("erase");
   await world.approve(1);
   expect(world.card(2)).toMatchObject({ kind: "recovery" });
@@ -67,7 +67,7 @@ scenario("[H18] a tool that can't tell what happened gets a recovery card", asyn
 });
 
 scenario("[H19] [C23] cancelling with a card open cancels the card, and the next message works", async (world) => {
-  world.model.then(pay(), say("Hello."));
+  world.model.plan(pay(), say("Hello."));
   await world.text("pay");
   expect(world.engine.cancel(BEN, { opId: "c", runId: "r1" }).status).toBe("applied");
   expect(world.engine.cancel(BEN, { opId: "c", runId: "r1" }).status).toBe("duplicate");
@@ -82,7 +82,7 @@ scenario("[H19] [C23] a cancelled tool gets the signal; its true end is recorded
   let signal: AbortSignal | undefined;
   const slow = gate();
   world.tools.set("erase", makeTool(world.runs, { name: "erase", execute: (_, context) => ((signal = context.signal), slow.execute()) }));
-  world.model.then(propose("erase", {}), say("It did happen."));
+  world.model.plan(propose("erase", {}), say("It did happen."));
   await world.text("erase");
   await world.approve(1);
   world.engine.cancel(ANA, { opId: "c", runId: "r1" });
@@ -98,7 +98,7 @@ scenario("[H19] [C23] a cancelled tool gets the signal; its true end is recorded
 scenario("[H19] a cancelled tool that has not ended after 10 s is unknown, without a card; a result that still comes is recorded", async (world) => {
   const slow = gate();
   world.tools.set("erase", makeTool(world.runs, { name: "erase", execute: slow.execute }));
-  world.model.then(propose("erase", {}));
+  world.model.plan(propose("erase", {}));
   await world.text("erase");
   await world.approve(1);
   world.engine.cancel(ANA, { opId: "c", runId: "r1" });
@@ -113,7 +113,7 @@ scenario("[H19] a cancelled tool that has not ended after 10 s is unknown, witho
 
 scenario("[H19] after a crash, a call of a cancelled run is unknown at once and is not run again", async (world) => {
   world.tools.set("set", makeTool(world.runs, { name: "set", idempotent: true, execute: () => new Promise(() => {}) }));
-  world.model.then(propose("set", {}));
+  world.model.plan(propose("set", {}));
   await world.text("set");
   await world.approve(1);
   world.engine.cancel(ANA, { opId: "c", runId: "r1" });
@@ -130,7 +130,7 @@ scenario("[H20] [C59] a user's text and a tool's input at the limit are taken, o
   expect(world.engine.send(ANA, { opId: null, messageId: "a", text: " \n" })).toMatchObject({ code: "empty" });
   const overhead = JSON.stringify({ x: "" }).length;
   const room = world.limits.toolInputBytes - overhead;
-  world.model.then([...propose("set", { x: "x".repeat(room) }), ...propose("set", { x: "x".repeat(room + 1) })], say("Done."));
+  world.model.plan([...propose("set", { x: "x".repeat(room) }), ...propose("set", { x: "x".repeat(room + 1) })], say("Done."));
   await world.text("é".repeat(size / 2));
   expect(world.call(1, 0, 0).state).toBe("awaiting");
   expect(world.call(1, 0, 1)).toMatchObject({ state: "failed", cause: "invalid" });
@@ -142,7 +142,7 @@ scenario("[H20] [C59] a user's text and a tool's input at the limit are taken, o
 scenario("[H20] [C59] a tool's result over the limit is cut with a note", async (world) => {
   const limit = world.limits.toolResultBytes;
   world.tools.set("look", makeTool(world.runs, { name: "look", policy: () => ({ verdict: "allow" }), execute: async (input) => "x".repeat((input as { n: number }).n) }));
-  world.model.then([...propose("look", { n: limit - 2 }), ...propose("look", { n: limit - 1 })], say("Done."));
+  world.model.plan([...propose("look", { n: limit - 2 }), ...propose("look", { n: limit - 1 })], say("Done."));
   await world.text("look");
   expect(world.call(1, 0, 0).output).toHaveLength(limit);
   const cut = world.call(1, 0, 1).output ?? "";
@@ -152,7 +152,7 @@ scenario("[H20] [C59] a tool's result over the limit is cut with a note", async 
 
 scenario("[H20] a step over 1 MiB is cut, kept so far, and said", async (world) => {
   world.limits.stepBytes = 1000;
-  world.model.then(say("word ".repeat(500)));
+  world.model.plan(say("word ".repeat(500)));
   await world.text("hi");
   expect(world.status).toBe("failed");
   expect(world.transcript.at(-1)).toBe("[error]");
@@ -160,7 +160,7 @@ scenario("[H20] a step over 1 MiB is cut, kept so far, and said", async (world) 
 });
 
 scenario("[H18] an answer of nothing is said, and the conversation stays usable", async (world) => {
-  world.model.then([], say("Here I am."));
+  world.model.plan([], say("Here I am."));
   await world.text("hi");
   expect(world.journal.run(1)).toMatchObject({ status: "failed", detail: expect.stringContaining("empty") });
   await world.text("hi again");

@@ -12,7 +12,7 @@ export { list as runScenarios };
 const pay = (amount = 500): ReturnType<typeof propose> => propose("pay", { to: "bob", amount });
 
 scenario("[H1] one transaction, one seq, one broadcast after it", async (world) => {
-  world.model.then(say("Hello."));
+  world.model.plan(say("Hello."));
   await world.text("hi");
   const seqs = world.changes.map((change) => change.seq);
   expect(seqs).toEqual(seqs.toSorted((a, b) => a - b));
@@ -36,7 +36,7 @@ scenario("[H1] a transaction that throws changes nothing and says nothing", asyn
 });
 
 scenario("[H2] the model is given tools without execute, and never sees one run ungated", async (world) => {
-  world.model.then(propose("erase", { path: "/" }));
+  world.model.plan(propose("erase", { path: "/" }));
   await world.text("erase");
   for (const tool of world.model.requests[0]!.tools) expect(Object.keys(tool).toSorted()).toEqual(["description", "inputSchema", "name"]);
   expect(world.runs).toEqual([]);
@@ -44,7 +44,7 @@ scenario("[H2] the model is given tools without execute, and never sees one run 
 });
 
 scenario("[H4] [C6] the intent survives the process at each place between card and answer", async (world) => {
-  world.model.then(propose("set", { a: 1 }), { hang: true }, say("Set."));
+  world.model.plan(propose("set", { a: 1 }), { hang: true }, say("Set."));
   await world.text("set");
   world.restart();
   expect(world.status).toBe("suspended");
@@ -61,7 +61,7 @@ scenario("[H4] [C6] the intent survives the process at each place between card a
 
 scenario("[H5] an idempotent call found started is tried again with the same key, three times at most", async (world) => {
   world.tools.set("set", makeTool(world.runs, { name: "set", idempotent: true, execute: () => new Promise(() => {}) }));
-  world.model.then(propose("set", { a: 1 }));
+  world.model.plan(propose("set", { a: 1 }));
   await world.text("set");
   await world.approve(1);
   for (let crash = 0; crash < 5; crash += 1) {
@@ -78,7 +78,7 @@ scenario("[H5] an idempotent call found started is tried again with the same key
 scenario("[H5] [C6] any other call found started gets a recovery card, and runs again only when a person says so", async (world) => {
   const first = gate();
   world.tools.set("erase", makeTool(world.runs, { name: "erase", execute: first.execute }));
-  world.model.then(propose("erase", { path: "/" }), say("Erased."));
+  world.model.plan(propose("erase", { path: "/" }), say("Erased."));
   await world.text("erase");
   await world.approve(1);
   world.restart();
@@ -101,7 +101,7 @@ for (const [choice, outcome, state] of [
 ] as const) {
   scenario(`[H5] a person who looked says ${choice}, with words for the model`, async (world) => {
     world.tools.set("erase", makeTool(world.runs, { name: "erase", execute: () => new Promise(() => {}) }));
-    world.model.then(propose("erase", { path: "/" }), say("I see."));
+    world.model.plan(propose("erase", { path: "/" }), say("I see."));
     await world.text("erase");
     await world.approve(1);
     world.restart();
@@ -115,7 +115,7 @@ for (const [choice, outcome, state] of [
 
 scenario("[H5] a recovery card that is cancelled leaves the call unknown", async (world) => {
   world.tools.set("erase", makeTool(world.runs, { name: "erase", execute: () => new Promise(() => {}) }));
-  world.model.then(propose("erase", { path: "/" }), say("I don't know."));
+  world.model.plan(propose("erase", { path: "/" }), say("I don't know."));
   await world.text("erase");
   await world.approve(1);
   world.restart();
@@ -126,7 +126,7 @@ scenario("[H5] a recovery card that is cancelled leaves the call unknown", async
 });
 
 scenario("[H7] [C15] approved, rejected and ungated siblings each have their own end, then one model call", async (world) => {
-  world.model.then([...pay(1), ...pay(2), ...propose("look", { at: 1 })], say("Done."));
+  world.model.plan([...pay(1), ...pay(2), ...propose("look", { at: 1 })], say("Done."));
   await world.text("three");
   expect(world.runs.map((run) => run.tool)).toEqual(["look"]);
   await world.reject(2);
@@ -138,7 +138,7 @@ scenario("[H7] [C15] approved, rejected and ungated siblings each have their own
 });
 
 scenario("[H7] afterSiblings runs only when all calls before it succeeded", async (world) => {
-  world.model.then([...pay(1), ...propose("notify", { a: 1 })], say("Ok."), [...pay(2), ...propose("notify", { a: 2 }), ...propose("look", { b: 1 })], say("Ok."));
+  world.model.plan([...pay(1), ...propose("notify", { a: 1 })], say("Ok."), [...pay(2), ...propose("notify", { a: 2 }), ...propose("look", { b: 1 })], say("Ok."));
   await world.text("one");
   expect(world.runs).toEqual([]);
   await world.approve(1);
@@ -151,7 +151,7 @@ scenario("[H7] afterSiblings runs only when all calls before it succeeded", asyn
 });
 
 scenario("[H7] [C17] one of two cards answered: no model call and nothing at work; the second: exactly one", async (world) => {
-  world.model.then([...pay(1), ...pay(2)], say("Done."));
+  world.model.plan([...pay(1), ...pay(2)], say("Done."));
   await world.text("two");
   await world.approve(1);
   expect(world.status).toBe("suspended");
@@ -163,10 +163,13 @@ scenario("[H7] [C17] one of two cards answered: no model call and nothing at wor
 });
 
 scenario("[H7] [C18] 56 cards answered at once: 56 outcomes, one continuation", async (world) => {
-  world.model.then(Array.from({ length: 56 }, (_, n) => propose("set", { n })).flat(), say("Done."));
+  world.model.plan(Array.from({ length: 56 }, (_, n) => propose("set", { n })).flat(), say("Done."));
   await world.text("many");
   const id = world.journal.conversation().id;
-  world.engine.decide(BEN, Array.from({ length: 56 }, (_, n) => ({ pausePointId: `${id}.${n + 1}`, decision: n % 2 ? "reject" : "approve" })));
+  world.engine.decide(
+    BEN,
+    Array.from({ length: 56 }, (_, n) => ({ pausePointId: `${id}.${n + 1}`, decision: n % 2 ? "reject" : "approve" })),
+  );
   await settled();
   expect(world.runs).toHaveLength(28);
   expect(world.model.requests).toHaveLength(2);
@@ -178,7 +181,7 @@ scenario("[H8] a step interrupted in mid-stream is a new attempt, and no part ap
     yield* say("Half of ").slice(0, 2);
     await new Promise((_, reject) => request.signal.addEventListener("abort", () => reject(new Error("dead"))));
   };
-  world.model.then(half, say("All of it."));
+  world.model.plan(half, say("All of it."));
   await world.text("hi");
   expect(world.journal.run(1)).toMatchObject({ attempt: 1, step: 0 });
   world.restart();
@@ -189,14 +192,14 @@ scenario("[H8] a step interrupted in mid-stream is a new attempt, and no part ap
 });
 
 scenario("[H8] [H18] [C8] three attempts without progress end the run, saying so; progress begins the count anew", async (world) => {
-  world.model.then({ hang: true }, { hang: true }, propose("look", {}), { hang: true }, { hang: true }, say("Done."));
+  world.model.plan({ hang: true }, { hang: true }, propose("look", {}), { hang: true }, { hang: true }, say("Done."));
   await world.text("hi");
   for (let crash = 0; crash < 4; crash += 1) {
     world.restart();
     await settled();
   }
   expect(world.status).toBe("completed");
-  world.model.then({ hang: true }, { hang: true }, { hang: true }, say("never asked"));
+  world.model.plan({ hang: true }, { hang: true }, { hang: true }, say("never asked"));
   await world.text("again");
   for (let crash = 0; crash < 6; crash += 1) {
     world.restart();
@@ -214,7 +217,7 @@ scenario("[H17] kicks while a model answers or a tool runs do not make a second 
     yield* propose("set", {});
   };
   world.tools.set("set", makeTool(world.runs, { name: "set", idempotent: true, execute: slow.execute }));
-  world.model.then(late, say("Set."));
+  world.model.plan(late, say("Set."));
   world.engine.send(ANA, { opId: null, messageId: "x", text: "set" });
   for (let kick = 0; kick < 10; kick += 1) world.engine.kick();
   await settled();
@@ -241,7 +244,7 @@ scenario("[H17] a step that ends after its run was cancelled changes nothing", a
     });
     yield* pay();
   };
-  world.model.then(stubborn);
+  world.model.plan(stubborn);
   await world.text("hi");
   world.engine.cancel(ANA, { opId: "c", runId: "r1" });
   await settled();

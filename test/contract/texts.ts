@@ -12,7 +12,7 @@ export { list as textScenarios };
 const pay = (amount = 500): ReturnType<typeof propose> => propose("pay", { to: "bob", amount });
 
 scenario("[H9] [C24] [C25] text typed while a card waits is queued, decides nothing, and is delivered at the next step", async (world) => {
-  world.model.then(pay(), say("Paid, and noted."));
+  world.model.plan(pay(), say("Paid, and noted."));
   await world.text("pay bob");
   for (const text of ["yes", "approved", "go ahead"]) await world.text(text, BEN);
   expect(world.card(1).state).toBe("pending");
@@ -34,7 +34,7 @@ scenario("[H9] texts that wait when a run finishes start the next in the same tr
     await new Promise((resolve) => world.clock.after(1000, () => resolve(request)));
     yield* say("First.");
   };
-  world.model.then(answer, say("Second."));
+  world.model.plan(answer, say("Second."));
   await world.text("one");
   await world.text("two");
   await world.clock.advance(1000);
@@ -45,7 +45,7 @@ scenario("[H9] texts that wait when a run finishes start the next in the same tr
 });
 
 scenario("[H9] a run that is cancelled or fails leaves waiting texts in the transcript, unanswered", async (world) => {
-  world.model.then(pay(), say("Hello again."));
+  world.model.plan(pay(), say("Hello again."));
   await world.text("pay");
   await world.text("are you there?");
   world.engine.cancel(ANA, { opId: "c", runId: "r1" });
@@ -57,7 +57,7 @@ scenario("[H9] a run that is cancelled or fails leaves waiting texts in the tran
 });
 
 scenario("[H22] [C26] withdraw-and-send cancels the cards, tells the model, and the run goes on with the text", async (world) => {
-  world.model.then([...pay(1), ...pay(2)], say("Fine, no payment."));
+  world.model.plan([...pay(1), ...pay(2)], say("Fine, no payment."));
   await world.text("pay");
   await world.text("stop, forget it", ANA, { withdraw: true });
   expect([world.card(1).state, world.card(2).state]).toEqual(["cancelled", "cancelled"]);
@@ -69,7 +69,7 @@ scenario("[H22] [C26] withdraw-and-send cancels the cards, tells the model, and 
 });
 
 scenario("[H10] [C40] a message id of an agent, of another person, or with another text is refused", async (world) => {
-  world.model.then(say("Hi."));
+  world.model.plan(say("Hi."));
   await world.text("hi");
   for (const [who, messageId, text] of [
     [ANA, "m2", "x"],
@@ -91,7 +91,7 @@ scenario("[H13] [H14] [C27] every outcome gives the model one honest result, eac
   tool("breaks", async () => Promise.reject(new Error("no such account")));
   tool("vague", async () => Promise.reject(new OutcomeUnknown("connection lost")));
   const one = async (proposed: ReturnType<typeof propose>, answer: (n: number) => Promise<unknown>): Promise<void> => {
-    world.model.then(proposed, say("I see."));
+    world.model.plan(proposed, say("I see."));
     await world.text(`go ${told.length}`);
     await answer(world.journal.conversation().nextPausePoint - 1);
     await settled();
@@ -107,12 +107,13 @@ scenario("[H13] [H14] [C27] every outcome gives the model one honest result, eac
   await one(propose("nothing_like_it", {}), async () => {});
   await one(propose("pay", { to: "bob", amount: 666 }), async () => {});
   expect(new Set(told).size).toBe(told.length);
-  for (const [place, word] of ["fine", "edited", "rejected", "expired", "withdrawn", "no such account", "nobody knows", "no tool named", "policy forbids"].entries()) expect(told[place]).toContain(word);
+  for (const [place, word] of ["fine", "edited", "rejected", "expired", "withdrawn", "no such account", "nobody knows", "no tool named", "policy forbids"].entries())
+    expect(told[place]).toContain(word);
   expect(world.status).toBe("completed");
 });
 
 scenario("[H16] what happens is logged with ids, never with texts, payloads or replies", async (world) => {
-  world.model.then(propose("pay", { to: "secret-payee", amount: 5 }), { throws: "secret-failure" });
+  world.model.plan(propose("pay", { to: "secret-payee", amount: 5 }), { throws: "secret-failure" });
   await world.text("secret-text");
   await world.approve(1, { reply: "secret-reply" });
   const logged = JSON.stringify(world.logs);
@@ -124,7 +125,7 @@ scenario("[H16] what happens is logged with ids, never with texts, payloads or r
 scenario("[H14] a long conversation is cut at a person's turn, newest first, with calls still paired", async (world) => {
   world.limits.contextTokens = 600;
   for (let turn = 0; turn < 8; turn += 1) {
-    world.model.then(propose("look", { turn, pad: "x".repeat(200) }), say("word ".repeat(40)));
+    world.model.plan(propose("look", { turn, pad: "x".repeat(200) }), say("word ".repeat(40)));
     await world.text(`turn ${turn}`);
   }
   const last = world.model.requests.at(-1)!.messages;

@@ -149,7 +149,9 @@ describe("a stock AI SDK client over HTTP: decided elsewhere", () => {
     client.answer(card, true);
     await client.rested(2);
     await client.expectInStep({ posts: 2 });
-    expect(client.chat.messages.at(-1)?.parts.flatMap((part) => (isToolUIPart(part) ? [part.input] : []))).toEqual([{ from: "operations", to: "savings", amount: 200, currency: "EUR" }]);
+    expect(client.chat.messages.at(-1)?.parts.flatMap((part) => (isToolUIPart(part) ? [part.input] : []))).toEqual([
+      { from: "operations", to: "savings", amount: 200, currency: "EUR" },
+    ]);
     expect(await transfers(server, client.id)).toEqual([200]);
   });
 

@@ -109,7 +109,11 @@ export class Client {
   }
 
   /** Waits until so many POSTs have been made and the last of them is answered. */
-  rested = (posts: number): Promise<unknown> => until(`POST ${posts} (${this.posts} made, ${this.chat.status} ${this.chat.error?.message ?? ""})`, () => this.posts >= posts && this.chat.status !== "submitted" && this.chat.status !== "streaming");
+  rested = (posts: number): Promise<unknown> =>
+    until(
+      `POST ${posts} (${this.posts} made, ${this.chat.status} ${this.chat.error?.message ?? ""})`,
+      () => this.posts >= posts && this.chat.status !== "submitted" && this.chat.status !== "streaming",
+    );
 
   /** The screen shows what the server has, no part more or less, and it took just so many requests. */
   async expectInStep(requests: { posts: number; gets?: number }): Promise<void> {

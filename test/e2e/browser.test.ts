@@ -85,7 +85,11 @@ describe.skipIf(!hasBrowser)("two devices", () => {
     await hold(phone);
     for (const page of [laptop, phone]) {
       await answer(page, /250 EUR went from operations to savings/);
-      await card(page, "approved").getByTestId("stamp").filter({ hasText: /approved/i }).first().waitFor();
+      await card(page, "approved")
+        .getByTestId("stamp")
+        .filter({ hasText: /approved/i })
+        .first()
+        .waitFor();
     }
     expect((await savings()) - before).toBe(25_000);
     await laptop.reload();
@@ -180,7 +184,11 @@ describe.skipIf(!hasBrowser)("two devices", () => {
     await laptop.goto("/");
     await say(laptop, TRANSFER);
     await card(laptop, "pending").waitFor();
-    await hold(laptop, () => card(laptop, "pending").getByText(/was not sent/).waitFor());
+    await hold(laptop, () =>
+      card(laptop, "pending")
+        .getByText(/was not sent/)
+        .waitFor(),
+    );
     expect(await savings()).toBe(before);
     await laptop.unrouteAll();
     await laptop.routeWebSocket(/\/socket$/, (socket) => void socket.connectToServer());
@@ -204,9 +212,16 @@ describe.skipIf(!hasBrowser)("two devices", () => {
   it("[C2] who comes second sees the first answer", async () => {
     const { laptop, phone } = await asked(TRANSFER);
     const id = await laptop.getByTestId("card").first().getAttribute("data-pause-point");
-    const decided = await fetch(`${server.url}/api/chat/resume`, { method: "POST", headers: { "x-device-id": "d3", "x-device-name": "Kitchen tablet" }, body: JSON.stringify({ pausePointId: id, decision: "reject" }) });
+    const decided = await fetch(`${server.url}/api/chat/resume`, {
+      method: "POST",
+      headers: { "x-device-id": "d3", "x-device-name": "Kitchen tablet" },
+      body: JSON.stringify({ pausePointId: id, decision: "reject" }),
+    });
     expect(decided.status).toBe(200);
-    for (const page of [laptop, phone]) await card(page, "rejected").filter({ hasText: /Kitchen tablet/ }).waitFor();
+    for (const page of [laptop, phone])
+      await card(page, "rejected")
+        .filter({ hasText: /Kitchen tablet/ })
+        .waitFor();
   });
 });
 
@@ -216,7 +231,11 @@ describe.skipIf(!hasBrowser)("one device", () => {
     await laptop.goto("/");
     await say(laptop, "let me choose between tea and coffee");
     await card(laptop, "pending").waitFor();
-    await laptop.getByRole("radio", { name: /coffee/i }).or(laptop.getByRole("button", { name: /coffee/i })).first().click();
+    await laptop
+      .getByRole("radio", { name: /coffee/i })
+      .or(laptop.getByRole("button", { name: /coffee/i }))
+      .first()
+      .click();
     const send = laptop.getByRole("button", { name: /^Answer/ });
     if (await send.count()) await send.click();
     await answer(laptop, /coffee/i);

@@ -11,7 +11,10 @@ export class Conversation extends Real {
       ...settings,
       agent: (skill) => {
         const { system, tools } = settings.agent(skill);
-        return { system, tools: new Map([...tools].map(([name, tool]) => [name, name === "execute_transfer" ? { ...tool, execute: async () => ({ note: "nothing was done" }) } : tool])) };
+        return {
+          system,
+          tools: new Map([...tools].map(([name, tool]) => [name, name === "execute_transfer" ? { ...tool, execute: async () => ({ note: "nothing was done" }) } : tool])),
+        };
       },
     };
   }

@@ -18,15 +18,21 @@ interface Report {
 function failingTests(fault: Fault): string[] {
   const { project, file } = TEST_FILES[fault.tests];
   const output = join(mkdtempSync(join(tmpdir(), "holdpoint-fault-")), "report.json");
-  spawnSync(process.execPath, [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--project", project, file, "-t", `\\[${fault.rule}\\]`, "--reporter", "json", "--outputFile", output], {
-    cwd: ROOT,
-    env: { ...process.env, HOLDPOINT_FAULT: fault.rule },
-    stdio: "ignore",
-    timeout: 180_000,
-  });
+  spawnSync(
+    process.execPath,
+    [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--project", project, file, "-t", `\\[${fault.rule}\\]`, "--reporter", "json", "--outputFile", output],
+    {
+      cwd: ROOT,
+      env: { ...process.env, HOLDPOINT_FAULT: fault.rule },
+      stdio: "ignore",
+      timeout: 180_000,
+    },
+  );
   try {
     const report = JSON.parse(readFileSync(output, "utf8")) as Report;
-    return report.testResults.flatMap((result) => result.assertionResults.flatMap(({ title, status }) => (status === "failed" && title.includes(`[${fault.rule}]`) ? [title] : [])));
+    return report.testResults.flatMap((result) =>
+      result.assertionResults.flatMap(({ title, status }) => (status === "failed" && title.includes(`[${fault.rule}]`) ? [title] : [])),
+    );
   } catch {
     return [];
   }
@@ -34,12 +40,23 @@ function failingTests(fault: Fault): string[] {
 
 /** Titles of every test in the suite, read from the sources: what the table lists for a rule. */
 function testsOf(rule: string): number {
-  const files = ["test/contract/decide.ts", "test/contract/run.ts", "test/contract/texts.ts", "test/contract/limits.ts", "test/worker/sync.test.ts", "test/worker/hostile.test.ts", "test/worker/outbox.test.ts", "test/worker/cycle.test.ts"];
+  const files = [
+    "test/contract/decide.ts",
+    "test/contract/run.ts",
+    "test/contract/texts.ts",
+    "test/contract/limits.ts",
+    "test/worker/sync.test.ts",
+    "test/worker/hostile.test.ts",
+    "test/worker/outbox.test.ts",
+    "test/worker/cycle.test.ts",
+  ];
   return files.map((file) => readFileSync(join(ROOT, file), "utf8").split(`[${rule}]`).length - 1).reduce((a, b) => a + b, 0);
 }
 
 function table(): string {
-  const rows = FAULTS.map((fault) => `| ${fault.rule} | ${testsOf(fault.rule)} named \`[${fault.rule}]\`, among them in \`${TEST_FILES[fault.tests].file}\` | ${fault.fault} (\`${fault.file}\`) |`);
+  const rows = FAULTS.map(
+    (fault) => `| ${fault.rule} | ${testsOf(fault.rule)} named \`[${fault.rule}]\`, among them in \`${TEST_FILES[fault.tests].file}\` | ${fault.fault} (\`${fault.file}\`) |`,
+  );
   return ["| rule | its tests | the one-line fault that they find |", "|---|---|---|", ...rows].join("\n");
 }
 

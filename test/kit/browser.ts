@@ -6,7 +6,16 @@ import { chromium, type Browser, type BrowserContext, type Page } from "playwrig
 
 /** Where Debian's Chromium is, or what CHROMIUM names. */
 const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
-const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const FLAGS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
 
 export const hasBrowser = existsSync(CHROMIUM);
 
@@ -16,7 +25,8 @@ if (!hasBrowser) {
   console.log(how);
 }
 
-export const launch = (): Promise<Browser> => chromium.launch({ executablePath: CHROMIUM, args: FLAGS, env: { ...process.env, HOME: mkdtempSync(join(tmpdir(), "holdpoint-browser-")) } });
+export const launch = (): Promise<Browser> =>
+  chromium.launch({ executablePath: CHROMIUM, args: FLAGS, env: { ...process.env, HOME: mkdtempSync(join(tmpdir(), "holdpoint-browser-")) } });
 
 export const LAPTOP = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };

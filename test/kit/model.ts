@@ -6,7 +6,11 @@ import type { Chunk } from "../../src/protocol/frames.js";
 
 export type Answer = Chunk[] | { hang: true } | { throws: string; after?: Chunk[] } | ((request: ModelRequest) => AsyncIterable<Chunk> | Chunk[]);
 
-export const say = (text: string): Chunk[] => [{ type: "text-start", id: "t" }, ...text.split(/(?<= )/).map((delta) => ({ type: "text-delta", id: "t", delta })), { type: "text-end", id: "t" }];
+export const say = (text: string): Chunk[] => [
+  { type: "text-start", id: "t" },
+  ...text.split(/(?<= )/).map((delta) => ({ type: "text-delta", id: "t", delta })),
+  { type: "text-end", id: "t" },
+];
 
 let callNumber = 0;
 
@@ -17,7 +21,7 @@ export class ScriptedModel {
   readonly requests: ModelRequest[] = [];
   #answers: Answer[] = [];
 
-  then(...answers: Answer[]): this {
+  plan(...answers: Answer[]): this {
     this.#answers.push(...answers);
     return this;
   }

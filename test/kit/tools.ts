@@ -27,7 +27,9 @@ export function makeTool(runs: Run[], made: Made): Tool {
     inputSchema: z.toJSONSchema(input, { io: "input", unrepresentable: "any" }) as Json,
     parse: (value) => {
       const parsed = input.safeParse(value);
-      return parsed.success ? { ok: true, value: parsed.data as Json } : { ok: false, faults: parsed.error.issues.map((issue) => ({ path: issue.path as (string | number)[], message: issue.message })) };
+      return parsed.success
+        ? { ok: true, value: parsed.data as Json }
+        : { ok: false, faults: parsed.error.issues.map((issue) => ({ path: issue.path as (string | number)[], message: issue.message })) };
     },
     risk: "medium",
     policy: made.policy ?? (() => ask()),

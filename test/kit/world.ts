@@ -93,7 +93,11 @@ export class World {
     return this.store
       .stepsBefore(Number.MAX_SAFE_INTEGER, 1000)
       .toReversed()
-      .flatMap((row) => (JSON.parse(row.parts) as { type: string; text?: string; data?: { code: string } }[]).flatMap((part) => (part.text !== undefined ? [part.text] : part.data ? [`[${part.data.code}]`] : [])));
+      .flatMap((row) =>
+        (JSON.parse(row.parts) as { type: string; text?: string; data?: { code: string } }[]).flatMap((part) =>
+          part.text !== undefined ? [part.text] : part.data ? [`[${part.data.code}]`] : [],
+        ),
+      );
   }
 
   #process(): { journal: Journal; engine: Engine } {

@@ -50,7 +50,7 @@ export const pay = (to: string, amount = 5): Chunk[] => propose("pay", { to, amo
 
 /** A client whose first text has been answered by the first of these. */
 export async function asked(scripted: Scripted, ...answers: Answer[]): Promise<Client> {
-  scripted.model.then(...answers);
+  scripted.model.plan(...answers);
   const client = new Client(server, { id: await newConversation(server) });
   await client.say("go");
   return client;

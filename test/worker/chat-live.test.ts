@@ -20,8 +20,14 @@ const halting = async function* (): AsyncGenerator<Chunk> {
 
 describe("a stock AI SDK client and what models stream", () => {
   it("[H8] an attempt that is cut loses its calls and keeps its words, on the screen as in the history", async () => {
-    const half: Chunk[] = [{ type: "text-start", id: "t" }, { type: "text-delta", id: "t", delta: "I will pay " }];
-    const started: Chunk[] = [{ type: "tool-input-start", toolCallId: "x", toolName: "pay" }, { type: "tool-input-delta", toolCallId: "x", inputTextDelta: '{"to"' }];
+    const half: Chunk[] = [
+      { type: "text-start", id: "t" },
+      { type: "text-delta", id: "t", delta: "I will pay " },
+    ];
+    const started: Chunk[] = [
+      { type: "tool-input-start", toolCallId: "x", toolName: "pay" },
+      { type: "tool-input-delta", toolCallId: "x", inputTextDelta: '{"to"' },
+    ];
     for (const after of [half, [...say("I will pay "), ...pay("a")], [...half, ...started]]) {
       const client = await asked(script, { throws: "the line broke", after });
       await client.expectInStep({ posts: 1 });
@@ -32,7 +38,10 @@ describe("a stock AI SDK client and what models stream", () => {
   });
 
   it("[H6] what is shown is what the schema made of the model's input", async () => {
-    const client = await asked(script, [{ type: "tool-input-start", toolCallId: "x", toolName: "pay" }, { type: "tool-input-available", toolCallId: "x", toolName: "pay", input: { to: "a", amount: 5, extra: 1 }, dynamic: true, title: "Pay" }]);
+    const client = await asked(script, [
+      { type: "tool-input-start", toolCallId: "x", toolName: "pay" },
+      { type: "tool-input-available", toolCallId: "x", toolName: "pay", input: { to: "a", amount: 5, extra: 1 }, dynamic: true, title: "Pay" },
+    ]);
     await client.expectInStep({ posts: 1 });
     expect(client.chat.messages[1]?.parts[1]).toMatchObject({ type: "tool-pay", input: { to: "a", amount: 5, note: "none" } });
   });
@@ -63,7 +72,7 @@ describe("a stock AI SDK client and what models stream", () => {
   });
 
   it("[H19] a run that is cancelled while the model writes ends the stream with what was written and a sentence", async () => {
-    script.model.then(async function* () {
+    script.model.plan(async function* () {
       yield* say("I begin ");
       await new Promise(() => {});
     });
@@ -86,7 +95,7 @@ describe("a stock AI SDK client and what models stream", () => {
   });
 
   it("[C32] the process dies in mid-word: the client that holds the first attempt ends with the second only", async () => {
-    script.model.then(async function* () {
+    script.model.plan(async function* () {
       yield* say("The first attempt ");
       await new Promise(() => {});
     }, say("The second attempt."));
@@ -128,7 +137,7 @@ describe("a stock AI SDK client and what models stream", () => {
   });
 
   it("[H4] stopping the stream on the client cancels nothing", async () => {
-    script.model.then(halting);
+    script.model.plan(halting);
     const client = new Client(server, { id: await newConversation(server) });
     const first = client.say("go");
     await until("the first words", () => client.text.length > 0);
@@ -143,7 +152,7 @@ describe("a stock AI SDK client and what models stream", () => {
   });
 
   it("[H9] text typed while an answer streams is queued; one resumed stream carries the rest of that answer and the next", async () => {
-    script.model.then(halting, say("The next answer."));
+    script.model.plan(halting, say("The next answer."));
     const client = new Client(server, { id: await newConversation(server) });
     const first = client.say("go");
     await until("the first words", () => client.text.length > 0);

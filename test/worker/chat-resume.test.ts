@@ -26,7 +26,7 @@ afterEach(async () => {
 async function waiting(...amounts: number[]): Promise<{ device: Device; cards: string[]; id: string }> {
   const id = await newConversation();
   const device = await Device.connect(id, "ana");
-  model.then(amounts.flatMap((amount) => propose("pay", { to: "bob", amount })));
+  model.plan(amounts.flatMap((amount) => propose("pay", { to: "bob", amount })));
   await device.say("go");
   await device.rest("suspended");
   return { id, device, cards: [...device.cards.keys()].toSorted() };
@@ -42,7 +42,11 @@ describe("one decision over HTTP", () => {
     const { device, cards } = await waiting(5);
     const [card = ""] = cards;
     const first = await decide("ben", approve(card, { reply: "fine" }));
-    expect([first.status, first.body.code, first.body.pausePoint]).toEqual([200, "decided", expect.objectContaining({ state: "approved", decidedBy: "ben", decidedDevice: "ben's phone", decidedVia: "http", reply: "fine" })]);
+    expect([first.status, first.body.code, first.body.pausePoint]).toEqual([
+      200,
+      "decided",
+      expect.objectContaining({ state: "approved", decidedBy: "ben", decidedDevice: "ben's phone", decidedVia: "http", reply: "fine" }),
+    ]);
     await device.rest("completed");
     const same = await decide("ana", approve(card, { reply: "other words" }));
     expect([same.status, same.body.code, same.body.pausePoint]).toEqual([200, "same", first.body.pausePoint]);
@@ -67,7 +71,7 @@ describe("one decision over HTTP", () => {
     control.limits = { expiresInMs: 1 };
     const id = await newConversation();
     const device = await Device.connect(id, "ana");
-    model.then(propose("pay", { to: "bob", amount: 5 }), say("Nobody decided."));
+    model.plan(propose("pay", { to: "bob", amount: 5 }), say("Nobody decided."));
     await device.say("go");
     const card = await device.until(() => [...device.cards.values()][0]);
     await device.until(() => Date.now() > (card.expiresAt ?? 0));
@@ -91,8 +95,16 @@ describe("one decision over HTTP", () => {
     const { cards } = await waiting(5);
     const [card = ""] = cards;
     const bad = await decide("ana", approve(card, { payloadOverride: { to: 7, amount: "50" } }));
-    expect([bad.status, bad.body.code, bad.body.faults.map((fault: { path: unknown }) => fault.path)]).toEqual([422, "invalid", [["payloadOverride", "to"], ["payloadOverride", "amount"]]]);
-    for (const amount of [666, 667]) expect((await decide("ana", approve(card, { payloadOverride: { to: "bob", amount } }))).body).toMatchObject({ status: 422, faults: [{ path: ["payloadOverride"] }] });
+    expect([bad.status, bad.body.code, bad.body.faults.map((fault: { path: unknown }) => fault.path)]).toEqual([
+      422,
+      "invalid",
+      [
+        ["payloadOverride", "to"],
+        ["payloadOverride", "amount"],
+      ],
+    ]);
+    for (const amount of [666, 667])
+      expect((await decide("ana", approve(card, { payloadOverride: { to: "bob", amount } }))).body).toMatchObject({ status: 422, faults: [{ path: ["payloadOverride"] }] });
     expect((await decide("ana", approve(card, { choice: "tea" }))).body).toMatchObject({ status: 422, faults: [{ path: ["choice"] }] });
     expect((await decide("ana", approve(card, { reply: "x".repeat(128 * 1024) }))).status).toBe(422);
     expect((await api("ana", "GET", `/api/approvals/${card}`)).body).toMatchObject({ state: "pending", version: 1 });
@@ -122,7 +134,18 @@ describe("one decision over HTTP", () => {
   });
 
   it("[C45] what is no decision is 400", async () => {
-    for (const body of ["", "{", "[]", {}, { pausePointId: "x" }, { pausePointId: "x", decision: "maybe" }, { pausePointId: 7, decision: "approve" }, { decisions: [] }, { decisions: [{}] }, { pausePointId: "x", decision: "approve", version: 0 }]) {
+    for (const body of [
+      "",
+      "{",
+      "[]",
+      {},
+      { pausePointId: "x" },
+      { pausePointId: "x", decision: "maybe" },
+      { pausePointId: 7, decision: "approve" },
+      { decisions: [] },
+      { decisions: [{}] },
+      { pausePointId: "x", decision: "approve", version: 0 },
+    ]) {
       expect([body, (await decide("ana", body)).body]).toEqual([body, expect.objectContaining({ status: 400, code: "malformed" })]);
     }
   });
@@ -132,8 +155,19 @@ describe("several decisions in one request", () => {
   it("[C4] each is answered by itself, in order; the same one twice is applied once", async () => {
     const { device, cards } = await waiting(5, 6, 7);
     const [a = "", b = "", c = ""] = cards;
-    const { status, body } = await decide("ben", { decisions: [approve(c), reject(a, { reply: "no" }), approve(c), approve(b, { payloadOverride: { to: "bob", amount: -1 } }), approve("nonsense")] });
-    expect([status, body.results.map((one: { status: number; code: string }) => [one.status, one.code])]).toEqual([200, [[200, "decided"], [200, "decided"], [200, "same"], [422, "invalid"], [404, "not_found"]]]);
+    const { status, body } = await decide("ben", {
+      decisions: [approve(c), reject(a, { reply: "no" }), approve(c), approve(b, { payloadOverride: { to: "bob", amount: -1 } }), approve("nonsense")],
+    });
+    expect([status, body.results.map((one: { status: number; code: string }) => [one.status, one.code])]).toEqual([
+      200,
+      [
+        [200, "decided"],
+        [200, "decided"],
+        [200, "same"],
+        [422, "invalid"],
+        [404, "not_found"],
+      ],
+    ]);
     expect(body.results[0].pausePoint).toMatchObject({ id: c, state: "approved", decidedBy: "ben" });
     expect(body.results[3].faults).toEqual([{ path: ["payloadOverride", "amount"], message: expect.any(String) }]);
     await decide("ana", approve(b));

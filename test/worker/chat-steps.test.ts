@@ -55,7 +55,7 @@ describe("a stock AI SDK client and steps of every shape", () => {
   });
 
   it("[H7] the stream stays open while an ungated sibling runs; an answer given meanwhile is sent when it ends", async () => {
-    script.model.then([...pay("a"), ...propose("crawl", {})], say("Done."));
+    script.model.plan([...pay("a"), ...propose("crawl", {})], say("Done."));
     const client = new Client(server, { id: await newConversation(server) });
     const first = client.say("go");
     await until("the card", () => client.asked.length === 1);
@@ -68,7 +68,7 @@ describe("a stock AI SDK client and steps of every shape", () => {
   });
 
   it("[C2] decided elsewhere while the stream is open: the open stream brings it, and nothing more is asked", async () => {
-    script.model.then([...pay("a"), ...propose("crawl", {})], say("Done."));
+    script.model.plan([...pay("a"), ...propose("crawl", {})], say("Done."));
     const client = new Client(server, { id: await newConversation(server) });
     const first = client.say("go");
     const [card = ""] = await until("the card", () => client.asked.length === 1 && client.asked);

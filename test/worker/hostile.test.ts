@@ -23,7 +23,20 @@ describe("hostile and broken clients", () => {
     await laptop.rest("suspended");
     const seq = await seqOf(id);
     const frames = laptop.frames.length;
-    const errors = ["", "{", "null", "[]", '"x"', "{}", '{"type":"nonsense"}', '{"type":"send"}', '{"type":"decide","opId":"x"}', `{"type":"send","opId":"x","messageId":"y","text":${"[".repeat(100_000)}${"]".repeat(100_000)}}`, '{"type":"hello","protocol":"1"}', "\u{FFFD}\u0000"];
+    const errors = [
+      "",
+      "{",
+      "null",
+      "[]",
+      '"x"',
+      "{}",
+      '{"type":"nonsense"}',
+      '{"type":"send"}',
+      '{"type":"decide","opId":"x"}',
+      `{"type":"send","opId":"x","messageId":"y","text":${"[".repeat(100_000)}${"]".repeat(100_000)}}`,
+      '{"type":"hello","protocol":"1"}',
+      "\u{FFFD}\u0000",
+    ];
     const hostile = await Device.connect(id, "ana", "hostile");
     for (const text of errors) {
       const before = hostile.frames.length;
@@ -54,7 +67,7 @@ describe("hostile and broken clients", () => {
       }
       yield { type: "text-end", id: "t" };
     };
-    control.model = new ScriptedModel().then(slowly, slowly, say("done")).model;
+    control.model = new ScriptedModel().plan(slowly, slowly, say("done")).model;
     const id = await newConversation();
     const slow = await Device.connect(id, "ana", "slow");
     const quick = await Device.connect(id, "ben", "quick");
@@ -98,6 +111,8 @@ describe("hostile and broken clients", () => {
     expect((await api("ana", "POST", "/api/chat/resume", { pausePointId: `${unknown}.1`, decision: "approve" })).status).toBe(404);
     expect((await api("ana", "POST", `/api/conversations/${unknown}/cancel`, { runId: "r1" })).status).toBe(404);
     expect((await api("ana", "DELETE", `/api/conversations/${unknown}`)).status).toBe(404);
-    expect(await runInDurableObject(stubOf(unknown), (_, state) => state.storage.sql.exec("SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf%' ESCAPE '\\'").toArray())).toEqual([]);
+    expect(
+      await runInDurableObject(stubOf(unknown), (_, state) => state.storage.sql.exec("SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf%' ESCAPE '\\'").toArray()),
+    ).toEqual([]);
   });
 });

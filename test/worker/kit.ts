@@ -10,7 +10,11 @@ type Answered = { status: number; body: any };
 
 /** A request as a person; the body's JSON comes back with the status. */
 export async function api(person: string, method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answered> {
-  const response = await SELF.fetch(BASE + path, { method, headers: { authorization: `Bearer local:${person}`, ...headers }, ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }) });
+  const response = await SELF.fetch(BASE + path, {
+    method,
+    headers: { authorization: `Bearer local:${person}`, ...headers },
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
   const text = await response.text();
   return { status: response.status, body: text && response.headers.get("content-type")?.includes("json") ? JSON.parse(text) : text };
 }
@@ -94,7 +98,8 @@ export class Device {
 
   say = (text: string, more: Record<string, unknown> = {}): Promise<Ack> => this.command({ type: "send", messageId: crypto.randomUUID(), text, ...more });
 
-  decide = (card: PausePoint, decision: "approve" | "reject", more: Record<string, unknown> = {}): Promise<Ack> => this.command({ type: "decide", pausePointId: card.id, version: card.version, decision, ...more });
+  decide = (card: PausePoint, decision: "approve" | "reject", more: Record<string, unknown> = {}): Promise<Ack> =>
+    this.command({ type: "decide", pausePointId: card.id, version: card.version, decision, ...more });
 
   card(state: PausePoint["state"] = "pending"): Promise<PausePoint> {
     return this.until(() => [...this.cards.values()].find((card) => card.state === state));

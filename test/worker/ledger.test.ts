@@ -33,9 +33,11 @@ const OPENING = { operations: 1_284_050, savings: 2_500_000, payroll: 820_000, "
 
 /** What anyone can check: two entries for each transfer, and a sum of zero. */
 async function expectBooksInOrder() {
-  const row = await env.DB.prepare(
-    "SELECT SUM(amount_minor) AS total, COUNT(*) AS entries, (SELECT COUNT(*) FROM transfers) AS transfers FROM entries",
-  ).first<{ total: number; entries: number; transfers: number }>();
+  const row = await env.DB.prepare("SELECT SUM(amount_minor) AS total, COUNT(*) AS entries, (SELECT COUNT(*) FROM transfers) AS transfers FROM entries").first<{
+    total: number;
+    entries: number;
+    transfers: number;
+  }>();
   expect(row?.total).toBe(0);
   expect(row?.entries).toBe(2 * (row?.transfers ?? 0));
 }
@@ -143,7 +145,9 @@ describe("the tools on top", () => {
   });
 
   test("a refused transfer fails with the reason", async () => {
-    await expect(run("execute_transfer", { from: "payroll", to: "savings", amount: 9_000, currency: "EUR" })).rejects.toThrow("payroll has 8200.00 EUR, which is less than 9000.00. Nothing was moved.");
+    await expect(run("execute_transfer", { from: "payroll", to: "savings", amount: 9_000, currency: "EUR" })).rejects.toThrow(
+      "payroll has 8200.00 EUR, which is less than 9000.00. Nothing was moved.",
+    );
   });
 
   test("a mail without a binding stands in the list", async () => {

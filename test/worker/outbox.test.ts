@@ -24,7 +24,8 @@ function brokenD1(batch: (real: () => Promise<D1Result[]>) => Promise<D1Result[]
     });
 }
 
-const listed = async (id: string): Promise<Record<string, unknown> | undefined> => (await env.DB.prepare("SELECT id, state, version, decided_by FROM pause_points WHERE conversation_id = ?").bind(id).all()).results[0];
+const listed = async (id: string): Promise<Record<string, unknown> | undefined> =>
+  (await env.DB.prepare("SELECT id, state, version, decided_by FROM pause_points WHERE conversation_id = ?").bind(id).all()).results[0];
 const undelivered = (id: string): Promise<number> =>
   runInDurableObject(stubOf(id), (_, state) => state.storage.sql.exec<{ n: number }>("SELECT count(*) AS n FROM pause_points WHERE version > mirrored").one().n);
 
@@ -93,7 +94,9 @@ it("[H21] what advances is the version that was sent, though the row has changed
   });
   const id = await newConversation();
   const laptop = await Device.connect(id, "ana");
-  await vi.waitUntil(async () => (await runInDurableObject(stubOf(id), (_, state) => state.storage.sql.exec<{ n: number }>("SELECT version > mirrored AS n FROM conversation").one().n)) === 0);
+  await vi.waitUntil(
+    async () => (await runInDurableObject(stubOf(id), (_, state) => state.storage.sql.exec<{ n: number }>("SELECT version > mirrored AS n FROM conversation").one().n)) === 0,
+  );
   holding = true;
   await laptop.say("ask me for my name");
   const card = await laptop.card();
@@ -141,7 +144,14 @@ it("[H15] deleting cancels the run, closes the sockets, leaves a tombstone in D1
   expect((await api("ana", "GET", `/api/conversations/${id}`)).status).toBe(404);
   expect((await api("ana", "POST", "/api/chat/resume", { pausePointId: card.id, decision: "approve" })).status).toBe(404);
   await vi.waitUntil(async () => (await env.DB.prepare("SELECT deleted_at FROM conversations WHERE id = ?").bind(id).first<{ deleted_at: number | null }>())?.deleted_at);
-  await vi.waitUntil(async () => (await runInDurableObject(stubOf(id), (_, state) => state.storage.sql.exec<{ n: number }>("SELECT (SELECT count(*) FROM steps) + (SELECT count(*) FROM calls) + (SELECT count(*) FROM pause_points) AS n").one().n)) === 0);
+  await vi.waitUntil(
+    async () =>
+      (await runInDurableObject(
+        stubOf(id),
+        (_, state) =>
+          state.storage.sql.exec<{ n: number }>("SELECT (SELECT count(*) FROM steps) + (SELECT count(*) FROM calls) + (SELECT count(*) FROM pause_points) AS n").one().n,
+      )) === 0,
+  );
   expect((await api("ana", "GET", "/api/conversations")).body.items.map((item: { id: string }) => item.id)).not.toContain(id);
   expect(await listed(id)).toMatchObject({ state: "cancelled" });
 });

@@ -68,7 +68,10 @@ function liveText(device: Device): string {
 
 describe("joining and catching up", () => {
   it("[S1] the welcome names the run and every pending card, and the socket is live from then on", async () => {
-    const model = new ScriptedModel().then([...propose("execute_transfer", { from: "a", to: "b", amount: 500, currency: "EUR" }), ...propose("execute_transfer", { from: "a", to: "b", amount: 600, currency: "EUR" })]);
+    const model = new ScriptedModel().plan([
+      ...propose("execute_transfer", { from: "a", to: "b", amount: 500, currency: "EUR" }),
+      ...propose("execute_transfer", { from: "a", to: "b", amount: 600, currency: "EUR" }),
+    ]);
     control.model = model.model;
     const id = await newConversation();
     const laptop = await Device.connect(id, "ana");
@@ -114,7 +117,7 @@ describe("joining and catching up", () => {
 
   it("[S3] [C31] a device that reconnects after every one-character delta ends with the server's text", async () => {
     const script = stepwise();
-    control.model = new ScriptedModel().then(script.answer).model;
+    control.model = new ScriptedModel().plan(script.answer).model;
     const id = await newConversation();
     const laptop = await Device.connect(id, "ana");
     await laptop.say("go");
@@ -136,7 +139,7 @@ describe("joining and catching up", () => {
 
   it("[S3] [H8] after a crash in mid-step the second attempt replaces the first, and no part appears twice", async () => {
     const script = stepwise();
-    control.model = new ScriptedModel().then(script.answer, say("All of it.")).model;
+    control.model = new ScriptedModel().plan(script.answer, say("All of it.")).model;
     const id = await newConversation();
     const laptop = await Device.connect(id, "ana");
     await laptop.say("go");
@@ -152,7 +155,7 @@ describe("joining and catching up", () => {
 
   it("[C34] before the first token a device that joins sees the run working, and then the text", async () => {
     const script = stepwise();
-    control.model = new ScriptedModel().then(script.answer).model;
+    control.model = new ScriptedModel().plan(script.answer).model;
     const id = await newConversation();
     const laptop = await Device.connect(id, "ana");
     await laptop.say("go");
@@ -167,7 +170,7 @@ describe("joining and catching up", () => {
 
   it("[S4] chunks are merged and flushed at most every 40 ms, the first at once", async () => {
     const id = await newConversation();
-    control.model = new ScriptedModel().then(say("word ".repeat(400))).model;
+    control.model = new ScriptedModel().plan(say("word ".repeat(400))).model;
     const laptop = await Device.connect(id, "ana");
     await laptop.say("go");
     await laptop.rest("completed");

@@ -59,7 +59,17 @@ export function ApprovalCard({ pausePoint, call, part, tied, onRoll }: Props) {
   const view = bandOf(pausePoint, call);
   const editing = editor !== null && pausePoint.kind !== "data_entry";
   const result = editor && edited(editor);
-  const small = pending ? (overdue ? "not sent" : kept ? "sending" : editing ? "editing, not sent" : undefined) : pausePoint.payloadOverride !== null && pausePoint.kind === "approval" ? "with changes" : undefined;
+  const small = pending
+    ? overdue
+      ? "not sent"
+      : kept
+        ? "sending"
+        : editing
+          ? "editing, not sent"
+          : undefined
+    : pausePoint.payloadOverride !== null && pausePoint.kind === "approval"
+      ? "with changes"
+      : undefined;
   const question = isQuestion(pausePoint);
   const effect = effectOf(pausePoint, call);
   const hidden = countOdd([pausePoint.summary, pausePoint.title, pausePoint.action, JSON.stringify(pausePoint.payload ?? "").replaceAll(/\\[tr]/g, "\t")].join("\n"));
@@ -104,7 +114,10 @@ export function ApprovalCard({ pausePoint, call, part, tied, onRoll }: Props) {
           {effect.proposed && (
             <p className="tag-now">
               <span className="was">
-                as proposed: <s><PlainText text={effect.proposed} /></s>
+                as proposed:{" "}
+                <s>
+                  <PlainText text={effect.proposed} />
+                </s>
               </span>
             </p>
           )}
@@ -142,7 +155,9 @@ export function ApprovalCard({ pausePoint, call, part, tied, onRoll }: Props) {
           <Fields
             payload={effectivePayload(pausePoint)}
             schema={pausePoint.payloadSchema}
-            {...(pausePoint.state === "approved" && pausePoint.payloadOverride !== null && pausePoint.kind === "approval" && { proposed: pausePoint.payload, changedBy: pausePoint.decidedBy })}
+            {...(pausePoint.state === "approved" &&
+              pausePoint.payloadOverride !== null &&
+              pausePoint.kind === "approval" && { proposed: pausePoint.payload, changedBy: pausePoint.decidedBy })}
             seen={seen}
           />
         )}
@@ -208,7 +223,13 @@ export function ApprovalCard({ pausePoint, call, part, tied, onRoll }: Props) {
                 <p className="tag-end" role="alert">
                   <Icon name="people" />
                   <span>
-                    {pausePoint.decidedBy ? <><PlainText text={pausePoint.decidedBy} /> was first. </> : `${note.message} `}
+                    {pausePoint.decidedBy ? (
+                      <>
+                        <PlainText text={pausePoint.decidedBy} /> was first.{" "}
+                      </>
+                    ) : (
+                      `${note.message} `
+                    )}
                     Your answer changed nothing.
                   </span>
                 </p>
@@ -229,7 +250,9 @@ function effectOf(pausePoint: PausePoint, call: CardCall | null): { text: string
 }
 
 const lostContact = (call: CardCall | null, clockOffset: number, now: number): string =>
-  call?.startedAt ? `It was started at ${moment(call.startedAt - clockOffset, now - clockOffset)}, and contact was lost before an answer came.` : "It was started, and contact was lost before an answer came.";
+  call?.startedAt
+    ? `It was started at ${moment(call.startedAt - clockOffset, now - clockOffset)}, and contact was lost before an answer came.`
+    : "It was started, and contact was lost before an answer came.";
 
 function deciders(owner: string, members: { person: string; role: string }[]): string {
   const people = [...new Set([owner, ...members.filter(({ role }) => role !== "viewer").map(({ person }) => person)])].filter(Boolean);

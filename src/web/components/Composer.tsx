@@ -59,7 +59,16 @@ export function Composer({ disabled = false, placeholder, note, onStop, onWithdr
       }}
     >
       <div>
-        <textarea ref={field} rows={1} aria-label="Message" placeholder={placeholder} disabled={disabled} value={text} onChange={(event) => write(event.target.value)} onKeyDown={keyDown} />
+        <textarea
+          ref={field}
+          rows={1}
+          aria-label="Message"
+          placeholder={placeholder}
+          disabled={disabled}
+          value={text}
+          onChange={(event) => write(event.target.value)}
+          onKeyDown={keyDown}
+        />
         {onStop && (
           <button type="button" className="send stop" aria-label="Stop the run" title="Stop the run, on all devices" onClick={onStop}>
             <StopIcon />

@@ -28,7 +28,10 @@ const badges = { sent: null, queued: "Queued", unanswered: "Unanswered" } as con
 
 function Said({ message, now, clockOffset }: Props) {
   const { author, delivery, createdAt, steps } = message;
-  const text = steps.flatMap(({ parts }) => parts).map((part) => (part.type === "text" ? String(part["text"] ?? "") : "")).join("\n");
+  const text = steps
+    .flatMap(({ parts }) => parts)
+    .map((part) => (part.type === "text" ? String(part["text"] ?? "") : ""))
+    .join("\n");
   const badge = badges[delivery];
   return (
     <section className="said" data-testid="user-message" data-delivery={delivery} aria-label={`Said by ${author?.person ?? "a person"}`}>

@@ -60,7 +60,12 @@ export function Sidebar({ conversations, error, waiting, open, onClose }: Props)
       <ul className="conv">
         {conversations.map((item) => (
           <li key={item.id}>
-            <Link href={`/c/${item.id}`} className={item.state === "paused" ? "wait" : item.state === "running" ? "live" : ""} aria-current={path === `/c/${item.id}` ? "page" : undefined} onClick={onClose}>
+            <Link
+              href={`/c/${item.id}`}
+              className={item.state === "paused" ? "wait" : item.state === "running" ? "live" : ""}
+              aria-current={path === `/c/${item.id}` ? "page" : undefined}
+              onClick={onClose}
+            >
               {item.state === "paused" ? <HoldIcon /> : item.state === "running" ? <Icon name="run" /> : <span className="nil" />}
               <b>
                 <PlainText text={item.title} />

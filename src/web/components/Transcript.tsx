@@ -32,7 +32,15 @@ export function Transcript({ cardId }: { cardId: string | null }) {
           </p>
         )}
         {messages.map((message, index) => (
-          <Message key={message.messageId} message={message} pausePoints={sync.pausePoints} conversationId={sync.conversation?.id ?? ""} now={now} clockOffset={sync.clockOffset} past={index < newestAnswer} />
+          <Message
+            key={message.messageId}
+            message={message}
+            pausePoints={sync.pausePoints}
+            conversationId={sync.conversation?.id ?? ""}
+            now={now}
+            clockOffset={sync.clockOffset}
+            past={index < newestAnswer}
+          />
         ))}
         <RunLine snapshot={snapshot} />
         <OnTheWay snapshot={snapshot} />

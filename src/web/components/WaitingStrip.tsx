@@ -28,9 +28,7 @@ export function WaitingStrip({ cards, mayDecide }: { cards: PausePoint[]; mayDec
       <div>
         <HoldIcon />
         <b>{mayDecide ? "The agent is waiting for you" : "The agent is waiting for a decision"}</b>
-        <span className="what">
-          {inView && cards.length === 1 ? "on this card" : <PlainText text={current.summary || current.title} />}
-        </span>
+        <span className="what">{inView && cards.length === 1 ? "on this card" : <PlainText text={current.summary || current.title} />}</span>
         <span className="end">
           {cards.length > 1 && (
             <span className="pager">

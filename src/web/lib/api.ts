@@ -50,7 +50,8 @@ export const api = {
   createConversation: (body: { title?: string; skill?: string }) => call<{ id: string }>("POST", "/api/conversations", body),
   rename: (id: string, title: string) => call<unknown>("PATCH", conversation(id), { title }),
   remove: (id: string) => call<unknown>("DELETE", conversation(id)),
-  message: (conversationId: string, messageId: string) => call<{ steps?: MessageStep[] } | MessageStep[]>("GET", `${conversation(conversationId)}/messages/${encodeURIComponent(messageId)}`),
+  message: (conversationId: string, messageId: string) =>
+    call<{ steps?: MessageStep[] } | MessageStep[]>("GET", `${conversation(conversationId)}/messages/${encodeURIComponent(messageId)}`),
   pendingApprovals: () => call<Page<ApprovalListItem>>("GET", "/api/approvals?state=pending"),
   approval: (id: string) => call<PausePoint>("GET", `/api/approvals/${encodeURIComponent(id)}`),
   ledger: () => call<Ledger>("GET", "/api/ledger"),

@@ -129,7 +129,11 @@ function resolve(schema: JsonObject, root: Json | null): JsonObject | null {
 
 /** `recipient_name`, `recipientName` → "Recipient name". */
 export function label(key: string): string {
-  const words = key.replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2").replaceAll(/[_-]+/g, " ").trim().toLowerCase();
+  const words = key
+    .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .replaceAll(/[_-]+/g, " ")
+    .trim()
+    .toLowerCase();
   return words ? words.charAt(0).toUpperCase() + words.slice(1) : key;
 }
 

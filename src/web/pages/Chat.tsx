@@ -137,7 +137,8 @@ function Open({ store, conversationId, onMenu, onStir }: Props & { store: Conver
   );
 }
 
-const skillTitle = (skills: { name: string; title: string }[] | undefined, name: string | undefined): string | undefined => skills?.find((skill) => skill.name === name)?.title ?? name;
+const skillTitle = (skills: { name: string; title: string }[] | undefined, name: string | undefined): string | undefined =>
+  skills?.find((skill) => skill.name === name)?.title ?? name;
 
 /** The card that the address names. */
 function useHash(): string | null {

@@ -44,7 +44,10 @@ export function Home({ onMenu }: { onMenu(): void }) {
           <h2>
             <Mark size={28} /> An agent that stops and asks
           </h2>
-          <p>It does what needs no asking. Before anything of consequence it stops and shows a card, on every device of everyone who may decide, and carries on from there when one of you has answered.</p>
+          <p>
+            It does what needs no asking. Before anything of consequence it stops and shows a card, on every device of everyone who may decide, and carries on from there when one
+            of you has answered.
+          </p>
           <ul className="examples" aria-label="Examples">
             {examples.map((example) => (
               <li key={example}>

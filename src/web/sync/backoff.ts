@@ -22,5 +22,4 @@ export function retryDelay(cause: RetryCause, failures: number, closeCode: numbe
 }
 
 /** Whether a socket closed with this code is worth opening again. */
-export const mayRetry = (closeCode: number): boolean =>
-  closeCode < 4400 || closeCode > 4499 || closeCode === close.notSignedIn || closeCode === close.tooMuch;
+export const mayRetry = (closeCode: number): boolean => closeCode < 4400 || closeCode > 4499 || closeCode === close.notSignedIn || closeCode === close.tooMuch;

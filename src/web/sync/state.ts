@@ -139,7 +139,17 @@ function delta(state: SyncState, frame: LiveAttempt): Applied {
 function liveView(attempt: LiveAttempt, parts: LivePart[]): LiveView {
   const { runId, messageId, step, attempt: number, n, chunks } = attempt;
   // Folding is in place; what React has drawn must not change under it.
-  return { runId, messageId, step, attempt: number, n, parts: foldChunks(parts.map((part) => ({ ...part })), chunks) };
+  return {
+    runId,
+    messageId,
+    step,
+    attempt: number,
+    n,
+    parts: foldChunks(
+      parts.map((part) => ({ ...part })),
+      chunks,
+    ),
+  };
 }
 
 function mergeSteps(known: ReadonlyMap<string, MessageStep>, steps: MessageStep[]): ReadonlyMap<string, MessageStep> {

@@ -215,7 +215,12 @@ export class ConversationStore {
         return;
       case "decide": {
         const { decision, payloadOverride, choice, reply } = command;
-        const answer: Answer = { decision, ...(payloadOverride !== undefined && { payloadOverride }), ...(choice !== undefined && { choice }), ...(reply !== undefined && { reply }) };
+        const answer: Answer = {
+          decision,
+          ...(payloadOverride !== undefined && { payloadOverride }),
+          ...(choice !== undefined && { choice }),
+          ...(reply !== undefined && { reply }),
+        };
         const notes = new Map(this.#snapshot.notes);
         notes.set(command.pausePointId, { status: ack.status, code: ack.code ?? null, message, answer });
         this.#set({ notes });

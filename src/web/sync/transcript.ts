@@ -24,7 +24,7 @@ export function transcript(state: SyncState): TranscriptMessage[] {
 export function storedTranscript(state: Pick<SyncState, "steps" | "conversation">): TranscriptMessage[] {
   const messages = groupSteps(state.steps);
   const chosen = new Set<string>();
-  for (let id = startOf(state, messages); id !== null && !chosen.has(id); ) {
+  for (let id = startOf(state, messages); id !== null && !chosen.has(id);) {
     const message = messages.get(id);
     if (!message) break;
     chosen.add(id);

@@ -5,4 +5,9 @@ import { runScenarios } from "../../contract/run.js";
 import { runAgainst } from "../../contract/suite.js";
 import { textScenarios } from "../../contract/texts.js";
 
-runAgainst("in memory", (body) => body(new MemoryStore()), { "pause points": decideScenarios, "the run": runScenarios, "texts and what the model is told": textScenarios, "limits and cancelling": limitScenarios });
+runAgainst("in memory", (body) => body(new MemoryStore()), {
+  "pause points": decideScenarios,
+  "the run": runScenarios,
+  "texts and what the model is told": textScenarios,
+  "limits and cancelling": limitScenarios,
+});

@@ -30,7 +30,13 @@ const ask = (text: string, ...names: string[]) => step([user(text)], offered(...
 /** The messages of a call and its result. */
 function done({ tool, input }: Proposed, result: Json | ToldOutcome, id = "c1"): ModelMessage[] {
   return [
-    { role: "assistant", content: [{ type: "text", text: "I will." }, { type: "tool-call", toolCallId: id, toolName: tool, input }] },
+    {
+      role: "assistant",
+      content: [
+        { type: "text", text: "I will." },
+        { type: "tool-call", toolCallId: id, toolName: tool, input },
+      ],
+    },
     { role: "tool", content: [{ type: "tool-result", toolCallId: id, toolName: tool, output: { type: "json", value: result as never } }] },
   ];
 }
@@ -62,7 +68,13 @@ describe("plain requests become calls that the tools take", () => {
     ],
     ["what time is it", [{ tool: "current_time", input: {} }]],
     ["What's the time in New York?", [{ tool: "current_time", input: { timeZone: "America/New_York" } }]],
-    ["List the accounts. Then fetch https://example.com.", [{ tool: "list_accounts", input: {} }, { tool: "http_request", input: { url: "https://example.com", method: "GET" } }]],
+    [
+      "List the accounts. Then fetch https://example.com.",
+      [
+        { tool: "list_accounts", input: {} },
+        { tool: "http_request", input: { url: "https://example.com", method: "GET" } },
+      ],
+    ],
     ['POST https://example.com/hook with {"a": [1]}', [{ tool: "http_request", input: { url: "https://example.com/hook", method: "POST", body: '{"a": [1]}' } }]],
     ["ask me which colour: red, green or blue", [{ tool: "ask_clarification", input: { question: "Which colour?", options: ["red", "green", "blue"] } }]],
     ["ask me for my name", [{ tool: "ask_clarification", input: { question: "What is your name?" } }]],
@@ -103,7 +115,7 @@ describe("plain requests become calls that the tools take", () => {
     expect(text).not.toContain("Transfer");
   });
 
-  test("[C24] \"approved\" and \"yes, go ahead\" are just words", async () => {
+  test('[C24] "approved" and "yes, go ahead" are just words', async () => {
     expect((await ask("approved, go ahead")).calls).toEqual([]);
   });
 
@@ -115,7 +127,9 @@ describe("plain requests become calls that the tools take", () => {
 describe("[H13] each outcome is told for what it is", () => {
   test("approved: by whom, where, with which words, and what the tool returned", async () => {
     const { text, calls } = await after({ outcome: "succeeded", result: moved(500), decision: { ...ann, reply: 'do it — "now"' } });
-    expect(text).toBe('Approved by ann on Pixel 9. Their words: "do it — "now"" Done: 500 EUR went from operations to savings. The balances now: operations 12,340.50 EUR, savings 25,500 EUR.');
+    expect(text).toBe(
+      'Approved by ann on Pixel 9. Their words: "do it — "now"" Done: 500 EUR went from operations to savings. The balances now: operations 12,340.50 EUR, savings 25,500 EUR.',
+    );
     expect(calls).toEqual([]);
   });
 
@@ -125,8 +139,8 @@ describe("[H13] each outcome is told for what it is", () => {
   });
 
   test("rejected: the reply word for word, and no second try", async () => {
-    const { text, calls } = await after({ outcome: "rejected", message: "…", decision: { ...ann, reply: "Not today, it's \"frozen\" 🙂" } });
-    expect(text).toContain("\"Not today, it's \"frozen\" 🙂\"");
+    const { text, calls } = await after({ outcome: "rejected", message: "…", decision: { ...ann, reply: 'Not today, it\'s "frozen" 🙂' } });
+    expect(text).toContain('"Not today, it\'s "frozen" 🙂"');
     expect(text).toContain("won't propose it again");
     expect(calls).toEqual([]);
   });
@@ -195,7 +209,11 @@ describe("the turn that counts is the current one", () => {
   });
 
   test("[H9] a text that came while a card was open is answered after the outcome", async () => {
-    const { text, calls } = await step([user("transfer 500 EUR from operations to savings"), ...done(transfer, { outcome: "cancelled", message: "Withdrawn." }), user("what time is it")]);
+    const { text, calls } = await step([
+      user("transfer 500 EUR from operations to savings"),
+      ...done(transfer, { outcome: "cancelled", message: "Withdrawn." }),
+      user("what time is it"),
+    ]);
     expect(text).toMatch(/^The transfer was cancelled: Withdrawn\.\n\nI will look at the clock\.$/);
     expect(calls.map(({ tool }) => tool)).toEqual(["current_time"]);
   });

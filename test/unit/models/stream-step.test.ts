@@ -37,7 +37,11 @@ test("system, messages, tools and signal reach the model", async () => {
 
 test("reasoning comes with what its provider must get back", async () => {
   const providerMetadata = { anthropic: { signature: "s" } };
-  const parts: LanguageModelV4StreamPart[] = [{ type: "reasoning-start", id: "r" }, { type: "reasoning-delta", id: "r", delta: "hm" }, { type: "reasoning-end", id: "r", providerMetadata }];
+  const parts: LanguageModelV4StreamPart[] = [
+    { type: "reasoning-start", id: "r" },
+    { type: "reasoning-delta", id: "r", delta: "hm" },
+    { type: "reasoning-end", id: "r", providerMetadata },
+  ];
   const chunks = await collect(streamStep(scripted([...parts, ...says("ok"), finish()])), request("hi"));
   expect(chunks).toContainEqual({ type: "reasoning-end", id: "r", providerMetadata });
 });

@@ -24,14 +24,23 @@ function online(pages: Record<string, () => Response> = {}) {
   const run = async (input: object) => {
     const parsed = tool.parse(input);
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.faults));
-    return (await tool.execute(parsed.value, { idempotencyKey: "k", signal: new AbortController().signal, conversationId: "c", person: "ann", env: {} })) as Record<string, unknown>;
+    return (await tool.execute(parsed.value, { idempotencyKey: "k", signal: new AbortController().signal, conversationId: "c", person: "ann", env: {} })) as Record<
+      string,
+      unknown
+    >;
   };
   const verdict = (url: string, method = "GET") => tool.policy({ url, method }).verdict;
   return { tool, run, sent, verdict };
 }
 
-const redirect = (location: string, status = 302) => () => new Response(null, { status, headers: { location } });
-const page = (body: BodyInit | null, headers: Record<string, string> = { "content-type": "text/html" }) => () => new Response(body, { headers });
+const redirect =
+  (location: string, status = 302) =>
+  () =>
+    new Response(null, { status, headers: { location } });
+const page =
+  (body: BodyInit | null, headers: Record<string, string> = { "content-type": "text/html" }) =>
+  () =>
+    new Response(body, { headers });
 
 describe("what runs without a card", () => {
   const { verdict, tool } = online();
@@ -40,9 +49,12 @@ describe("what runs without a card", () => {
     expect(verdict(url)).toBe("allow");
   });
 
-  test.each(["https://www.example.com/", "https://example.com.evil.net/", "https://example.com:8080/", "https://api.example.com/", "https://evil.net/?example.com"])("not GET %s", (url) => {
-    expect(verdict(url)).toBe("ask");
-  });
+  test.each(["https://www.example.com/", "https://example.com.evil.net/", "https://example.com:8080/", "https://api.example.com/", "https://evil.net/?example.com"])(
+    "not GET %s",
+    (url) => {
+      expect(verdict(url)).toBe("ask");
+    },
+  );
 
   test.each(["HEAD", "POST", "PUT", "PATCH", "DELETE"])("not %s, wherever to", (method) => {
     expect(verdict("https://example.com/", method)).toBe("ask");
@@ -116,13 +128,20 @@ describe("private addresses are refused, however they are written", () => {
 describe("redirects are followed by the same rule", () => {
   test("to an allowed host: followed, without the headers that were meant for the first", async () => {
     const { run, sent } = online({ "https://example.com/": redirect("https://api.example.com:8443/v1"), "https://api.example.com:8443/v1": page("hello") });
-    await expect(run({ url: "https://example.com/", headers: { authorization: "Bearer secret" } })).resolves.toMatchObject({ status: 200, url: "https://api.example.com:8443/v1", body: "hello" });
+    await expect(run({ url: "https://example.com/", headers: { authorization: "Bearer secret" } })).resolves.toMatchObject({
+      status: 200,
+      url: "https://api.example.com:8443/v1",
+      body: "hello",
+    });
     expect(sent.map(({ headers }) => headers.get("authorization"))).toEqual(["Bearer secret", null]);
   });
 
   test("to a host that would ask: reported, not followed", async () => {
     const { run, sent } = online({ "https://example.com/": redirect("https://other.net/x") });
-    await expect(run({ url: "https://example.com/" })).resolves.toMatchObject({ status: 302, redirect: { to: "https://other.net/x", notFollowed: expect.stringContaining("approval") } });
+    await expect(run({ url: "https://example.com/" })).resolves.toMatchObject({
+      status: 302,
+      redirect: { to: "https://other.net/x", notFollowed: expect.stringContaining("approval") },
+    });
     expect(sent).toHaveLength(1);
   });
 
@@ -141,7 +160,10 @@ describe("redirects are followed by the same rule", () => {
   test("a POST that is sent elsewhere by 303 goes on as a GET without its body", async () => {
     const { run, sent } = online({ "https://example.com/form": redirect("/done", 303), "https://example.com/done": page("thanks") });
     await run({ url: "https://example.com/form", method: "POST", body: "a=1" });
-    expect(sent.map(({ method, body }) => [method, body])).toEqual([["POST", "a=1"], ["GET", undefined]]);
+    expect(sent.map(({ method, body }) => [method, body])).toEqual([
+      ["POST", "a=1"],
+      ["GET", undefined],
+    ]);
   });
 
   test("a POST is not repeated at another place by 307", async () => {

@@ -85,12 +85,25 @@ describe("send_email", () => {
 
   test("a mail service that refuses has failed", async () => {
     const refused = Object.assign(new Error("sender not verified"), { code: "E_SENDER_NOT_VERIFIED" });
-    await expect(tool("send_email", mailing).execute(email, sender(() => Promise.reject(refused)))).rejects.toBe(refused);
+    await expect(
+      tool("send_email", mailing).execute(
+        email,
+        sender(() => Promise.reject(refused)),
+      ),
+    ).rejects.toBe(refused);
   });
 
-  test.each([new Error("network lost"), Object.assign(new Error("oops"), { code: "E_INTERNAL_SERVER_ERROR" })])("a mail service that breaks leaves it unknown: %s", async (error) => {
-    await expect(tool("send_email", mailing).execute(email, sender(() => Promise.reject(error)))).rejects.toBeInstanceOf(OutcomeUnknown);
-  });
+  test.each([new Error("network lost"), Object.assign(new Error("oops"), { code: "E_INTERNAL_SERVER_ERROR" })])(
+    "a mail service that breaks leaves it unknown: %s",
+    async (error) => {
+      await expect(
+        tool("send_email", mailing).execute(
+          email,
+          sender(() => Promise.reject(error)),
+        ),
+      ).rejects.toBeInstanceOf(OutcomeUnknown);
+    },
+  );
 });
 
 describe("current_time", () => {

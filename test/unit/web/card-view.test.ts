@@ -61,7 +61,10 @@ test("tool calls that follow one another share a thread; step-start draws nothin
       ],
     }),
   );
-  expect(blocks).toMatchObject([{ type: "text", text: "a" }, { type: "tools", tools: [{ part: { toolName: "x" } }, { part: { toolName: "y" } }] }]);
+  expect(blocks).toMatchObject([
+    { type: "text", text: "a" },
+    { type: "tools", tools: [{ part: { toolName: "x" } }, { part: { toolName: "y" } }] },
+  ]);
   expect(blocks).toHaveLength(2);
 });
 

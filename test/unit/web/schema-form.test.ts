@@ -41,7 +41,14 @@ describe("formOf", () => {
   test("without a schema the types are the value's own", () => {
     expect(formOf(null, { a: "1", b: 1, c: true, d: null, e: [1, 2], f: [1, "x"] })).toMatchObject({
       kind: "object",
-      fields: [{ node: { kind: "string" } }, { node: { kind: "number" } }, { node: { kind: "boolean" } }, { node: { kind: "json" } }, { node: { kind: "array" } }, { node: { kind: "json" } }],
+      fields: [
+        { node: { kind: "string" } },
+        { node: { kind: "number" } },
+        { node: { kind: "boolean" } },
+        { node: { kind: "json" } },
+        { node: { kind: "array" } },
+        { node: { kind: "json" } },
+      ],
     });
   });
 

@@ -24,11 +24,13 @@ describe("welcome and change", () => {
   });
 
   test("entities are merged by their keys; a removed step goes", () => {
-    const state = take(
-      emptyState,
-      welcome({ messages: [step({ messageId: "m2", role: "assistant" })], pausePoints: [pausePoint()] }),
-      { type: "change", seq: 2, now: 1, messages: [step({ messageId: "m2", role: "assistant", step: 1 })], pausePoints: [pausePoint({ state: "approved", version: 2 })] },
-    );
+    const state = take(emptyState, welcome({ messages: [step({ messageId: "m2", role: "assistant" })], pausePoints: [pausePoint()] }), {
+      type: "change",
+      seq: 2,
+      now: 1,
+      messages: [step({ messageId: "m2", role: "assistant", step: 1 })],
+      pausePoints: [pausePoint({ state: "approved", version: 2 })],
+    });
     expect(state.steps.size).toBe(2);
     expect(state.pausePoints.get("c_1.1")?.state).toBe("approved");
     expect(take(state, { type: "change", seq: 3, now: 1, messages: [step({ messageId: "m2", step: 1, removed: true })] }).steps.size).toBe(1);

@@ -144,7 +144,14 @@ describe("[S5] commands", () => {
     welcomed({ pausePoints: [card] });
     store.decide(card, { decision: "approve" });
     const opId = socket().of("decide")[0]?.opId ?? "";
-    socket().says({ type: "ack", opId, status: "conflict", code: "conflict", message: "Jonas was first.", current: pausePoint({ state: "rejected", version: 2, decidedBy: "Jonas" }) });
+    socket().says({
+      type: "ack",
+      opId,
+      status: "conflict",
+      code: "conflict",
+      message: "Jonas was first.",
+      current: pausePoint({ state: "rejected", version: 2, decidedBy: "Jonas" }),
+    });
     expect(store.getSnapshot().notes.get("c_1.1")).toMatchObject({ status: "conflict", message: "Jonas was first." });
     expect(store.getSnapshot().sync.pausePoints.get("c_1.1")?.state).toBe("rejected");
   });

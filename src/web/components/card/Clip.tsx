@@ -55,7 +55,15 @@ export function Clip({ id, text, caption, seen }: { id: string; text: string; ca
           {long && `, ${thousands.format(text.length)} characters`}
         </p>
       )}
-      <pre ref={well} className={open && long ? "open" : undefined} tabIndex={open && long ? 0 : undefined} role={open && long ? "region" : undefined} aria-label={open && long ? (caption ?? "Whole text") : undefined} onScroll={look} data-unseen={(long && open && !reachedEnd) || undefined}>
+      <pre
+        ref={well}
+        className={open && long ? "open" : undefined}
+        tabIndex={open && long ? 0 : undefined}
+        role={open && long ? "region" : undefined}
+        aria-label={open && long ? (caption ?? "Whole text") : undefined}
+        onScroll={look}
+        data-unseen={(long && open && !reachedEnd) || undefined}
+      >
         <PlainText text={shown} />
       </pre>
       {hidden > 0 && (

@@ -138,7 +138,13 @@ function Control(props: ControlProps & { name: string }): ReactNode {
       return (
         <>
           <label className="tick">
-            <input type="checkbox" aria-label={`${name}: nothing (null)`} disabled={disabled} checked={value === null} onChange={(event) => set(event.target.checked ? null : blank(node.inner))} />
+            <input
+              type="checkbox"
+              aria-label={`${name}: nothing (null)`}
+              disabled={disabled}
+              checked={value === null}
+              onChange={(event) => set(event.target.checked ? null : blank(node.inner))}
+            />
             nothing (null)
           </label>
           {value !== null && <Control {...props} node={node.inner} />}
@@ -149,7 +155,17 @@ function Control(props: ControlProps & { name: string }): ReactNode {
       return (
         <div className="nest" role="group" aria-label={name}>
           {node.fields.map((field) => (
-            <FieldRow key={field.key} editor={editor} onChange={onChange} node={field.node} path={[...path, field.key]} title={field.title} required={field.required} wide disabled={disabled} />
+            <FieldRow
+              key={field.key}
+              editor={editor}
+              onChange={onChange}
+              node={field.node}
+              path={[...path, field.key]}
+              title={field.title}
+              required={field.required}
+              wide
+              disabled={disabled}
+            />
           ))}
         </div>
       );
@@ -166,7 +182,14 @@ function TextControl({ name, value, disabled, onChange }: { name: string; value:
   return (
     <>
       {value.length > 60 || lines > 1 ? (
-        <textarea className="tag-text" aria-label={name} rows={Math.min(10, Math.max(lines, Math.ceil(value.length / 60)))} disabled={disabled} value={value} onChange={(event) => onChange(event.target.value)} />
+        <textarea
+          className="tag-text"
+          aria-label={name}
+          rows={Math.min(10, Math.max(lines, Math.ceil(value.length / 60)))}
+          disabled={disabled}
+          value={value}
+          onChange={(event) => onChange(event.target.value)}
+        />
       ) : (
         <input aria-label={name} autoComplete="off" disabled={disabled} value={value} onChange={(event) => onChange(event.target.value)} />
       )}
@@ -209,7 +232,13 @@ function Items(props: ControlProps & { name: string; item: FormNode }) {
               </span>
             )}
           </div>
-          <button type="button" className="link" disabled={disabled} aria-label={`Remove ${name} ${index + 1}`} onClick={() => onChange(setValue(editor, path, items.toSpliced(index, 1)))}>
+          <button
+            type="button"
+            className="link"
+            disabled={disabled}
+            aria-label={`Remove ${name} ${index + 1}`}
+            onClick={() => onChange(setValue(editor, path, items.toSpliced(index, 1)))}
+          >
             Remove
           </button>
         </div>

@@ -29,7 +29,9 @@ export function NotSent({ kept, status }: { kept: Kept; status: ConnectionStatus
       <Icon name="off" />
       <span>
         <b>Your {named(kept)} was not sent.</b>{" "}
-        {status === "live" ? "The server has not answered. It may have arrived; sending it again does it once." : "There is no connection. It is kept, and sent once when there is one."}
+        {status === "live"
+          ? "The server has not answered. It may have arrived; sending it again does it once."
+          : "There is no connection. It is kept, and sent once when there is one."}
       </span>
     </div>
   );
@@ -42,7 +44,8 @@ export function Refusal({ note }: { note: DecisionNote }) {
     <div className="tag-note bad" role="alert">
       <Icon name={note.code === "changed" ? "edit" : "fail"} />
       <span>
-        <b>{note.code === "changed" ? "This card has changed since you saw it." : `Your ${note.answer.decision === "reject" ? "rejection" : "approval"} was not sent.`}</b> {note.message} {note.code === "changed" && "Nothing was decided. Look again."}
+        <b>{note.code === "changed" ? "This card has changed since you saw it." : `Your ${note.answer.decision === "reject" ? "rejection" : "approval"} was not sent.`}</b>{" "}
+        {note.message} {note.code === "changed" && "Nothing was decided. Look again."}
       </span>
     </div>
   );

@@ -28,7 +28,10 @@ export function Outcome({ pausePoint, call, part, view, seen }: Props) {
         <p className="tag-end">
           <Icon name="check" />
           <span>
-            Answer: <b><PlainText text={optionLabel(pausePoint.choice)} /></b>
+            Answer:{" "}
+            <b>
+              <PlainText text={optionLabel(pausePoint.choice)} />
+            </b>
           </span>
         </p>
       )}
@@ -83,7 +86,13 @@ function lineOf(pausePoint: PausePoint, call: CardCall | null, view: BandView): 
     case "rejected":
       return isQuestion(pausePoint) ? null : { icon: "x", tone: "", text: "It did not run." };
     case "expired":
-      return { icon: "clock", tone: "", text: isQuestion(pausePoint) ? "Nobody answered. The agent knows that this was no refusal." : "It did not run. This was no refusal, and the agent knows that. Ask the agent to ask again, if it is still wanted." };
+      return {
+        icon: "clock",
+        tone: "",
+        text: isQuestion(pausePoint)
+          ? "Nobody answered. The agent knows that this was no refusal."
+          : "It did not run. This was no refusal, and the agent knows that. Ask the agent to ask again, if it is still wanted.",
+      };
     case "cancelled":
       if (pausePoint.kind === "recovery") return { icon: "unknown", tone: "", text: "Nobody said what happened. The agent is told that nobody knows." };
       return { icon: "ban", tone: "", text: `${isQuestion(pausePoint) ? "" : "It did not run. "}${cause || "It was withdrawn."}` };

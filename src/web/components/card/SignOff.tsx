@@ -41,7 +41,14 @@ export function SignOff(props: Props) {
     </span>
   );
   if (mode === "rejecting") {
-    return <Reject verb={isQuestion(pausePoint) ? "Decline" : "Reject"} disabled={disabled} onReject={(reply) => onAnswer({ decision: "reject", ...(reply !== undefined && { reply }) })} onBack={() => setMode("plain")} />;
+    return (
+      <Reject
+        verb={isQuestion(pausePoint) ? "Decline" : "Reject"}
+        disabled={disabled}
+        onReject={(reply) => onAnswer({ decision: "reject", ...(reply !== undefined && { reply }) })}
+        onBack={() => setMode("plain")}
+      />
+    );
   }
   const startRejecting = () => setMode("rejecting");
   if (pausePoint.kind === "recovery") {

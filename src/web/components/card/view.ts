@@ -70,7 +70,8 @@ export function isSettled(pausePoint: PausePoint, call: CardCall | null): boolea
 }
 
 /** What ran, or would run: the override once there is one. */
-export const effectivePayload = (pausePoint: PausePoint): Json | null => (pausePoint.state === "approved" ? (pausePoint.payloadOverride ?? pausePoint.payload) : pausePoint.payload);
+export const effectivePayload = (pausePoint: PausePoint): Json | null =>
+  pausePoint.state === "approved" ? (pausePoint.payloadOverride ?? pausePoint.payload) : pausePoint.payload;
 
 /** What stands on the button of a dangerous card, so that it is read once more: "250 EUR". */
 export function effectOnButton(payload: Json | null): string | null {
