@@ -105,7 +105,7 @@ export class SqliteStore implements Store {
   }
 
   create(): void {
-    this.storage.sql.exec(SCHEMA);
+    for (const statement of SCHEMA.split(";")) if (statement.trim()) this.storage.sql.exec(statement);
   }
 
   purge(): void {

@@ -95,7 +95,7 @@ export function cancel(tx: Transaction, actor: Actor, command: { opId: string | 
   const refusal = mayAct(tx, actor);
   if (refusal) return refusal;
   const turn = turnOf(command.runId);
-  const run = turn ? tx.store.get("runs", turn) : null;
+  const run = tx.run(turn);
   const known = command.opId === null ? null : tx.store.operation(actor.person, command.opId);
   if (known && !(known.kind === "cancel" && known.run.turn === turn)) return OP_REUSED;
   if (!run) return rejected("not_found", "There is no such run.");

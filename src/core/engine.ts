@@ -173,7 +173,7 @@ export class Engine {
     if (lingering === null) return;
     let oldest: number | null = null;
     for (let one = lingering; one <= turn; one += 1) {
-      const run = tx.store.get("runs", one);
+      const run = tx.run(one);
       if (!run || run.endedAt === null) continue;
       for (const call of tx.store.calls(one)) {
         if (call.state !== "started") continue;

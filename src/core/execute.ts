@@ -79,7 +79,7 @@ function thrown(error: unknown): TryResult {
  */
 export function recordResult(ports: Ports, tx: Transaction, attempt: Try, result: TryResult): boolean {
   const { call, tool, input } = attempt;
-  const run = tx.store.get("runs", call.turn);
+  const run = tx.run(call.turn);
   const current = tx.store.get("calls", call.turn, call.step, call.index);
   if (!run || !current || current.tries !== call.tries) return false;
   const live = run.status === "running" || run.status === "suspended";

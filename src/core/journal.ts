@@ -87,11 +87,12 @@ export class Journal {
 
 export const isLive = (run: RunRow): boolean => run.status === "running" || run.status === "suspended";
 
-/** Writes of one transaction. The conversation's row is written once, at the end. */
+/** Writes of one transaction. The rows of the conversation and its runs are written once, at the end: rows written are the bill. */
 export class Transaction {
   wrote = false;
   readonly changes: Changes = { seq: 0, conversation: false, run: null, steps: new Set(), pausePoints: new Set(), outbox: false };
   #patch: Partial<ConversationRow> = {};
+  readonly #runs = new Map<number, Partial<RunRow>>();
 
   constructor(
     readonly store: Store,
@@ -103,6 +104,12 @@ export class Transaction {
     const row = this.store.get("conversation");
     if (!row) throw new Error("This object has no conversation.");
     return { ...row, ...this.#patch };
+  }
+
+  /** A run as this transaction has left it so far. */
+  run(turn: number): RunRow | null {
+    const row = turn === 0 ? null : this.store.get("runs", turn);
+    return row && { ...row, ...this.#runs.get(turn) };
   }
 
   /** The sequence number of this transaction's visible changes. */
@@ -155,8 +162,8 @@ export class Transaction {
     this.#touched();
   }
 
-  updateRun(turn: number, patch: Partial<RunRow>, when?: Partial<RunRow>): boolean {
-    if (!this.store.update("runs", [turn], { ...patch, seq: this.seq() }, when)) return false;
+  updateRun(turn: number, patch: Partial<RunRow>, when: Partial<RunRow> = {}): boolean {
+    if (!this.#patchRun(turn, { ...patch, seq: this.seq() }, when)) return false;
     this.changes.run = turn;
     this.#touched();
     return true;
@@ -165,7 +172,15 @@ export class Transaction {
   /** Writes that no client sees, such as counters: no `seq`, nothing broadcast. */
   countAttempt(turn: number, patch: Pick<RunRow, "attempt" | "fruitless">, when: Partial<RunRow>): boolean {
     this.wrote = true;
-    return this.store.update("runs", [turn], patch, when);
+    return this.#patchRun(turn, patch, when);
+  }
+
+  #patchRun(turn: number, patch: Partial<RunRow>, when: Partial<RunRow>): boolean {
+    const row = this.run(turn);
+    if (!row) return false;
+    for (const column of Object.keys(when) as (keyof RunRow)[]) if (row[column] !== when[column]) return false;
+    this.#runs.set(turn, { ...this.#runs.get(turn), ...patch });
+    return true;
   }
 
   insertCall(row: Omit<CallRow, "seq">): void {
@@ -209,6 +224,7 @@ export class Transaction {
   }
 
   close(): void {
+    for (const [turn, patch] of this.#runs) this.store.update("runs", [turn], patch);
     if (Object.keys(this.#patch).length === 0 && !this.#seqUsed()) return;
     this.wrote = true;
     const patch = { ...this.#patch, ...(this.#seqUsed() ? { seq: this.changes.seq } : {}) };

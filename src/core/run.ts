@@ -136,7 +136,7 @@ function stamp(tx: Transaction, state: "running" | "paused", run: RunRow): void 
 
 export function liveRun(tx: Transaction): RunRow | null {
   const { turn } = tx.conversation;
-  const run = turn === 0 ? null : tx.store.get("runs", turn);
+  const run = tx.run(turn);
   return run && isLive(run) ? run : null;
 }
 
@@ -221,7 +221,7 @@ export function finishRun(
       tx.updateCall(call, { state: "denied", cause: "cancelled", endedAt: tx.now }, { state: call.state });
   }
   const parts = [...partial, ...(detail === null ? [] : [{ type: "data-notice", data: { code: stopReason, text: detail } }])];
-  const written = tx.store.get("runs", run.turn) ?? run;
+  const written = tx.run(run.turn) ?? run;
   if (parts.length > 0) insertAssistantStep(tx, written, parts);
   tx.updateRun(run.turn, { status, stopReason, detail, endedAt: tx.now });
   if (calls.some((call) => call.state === "started")) tx.patchConversation({ lingering: tx.conversation.lingering ?? run.turn });

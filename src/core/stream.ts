@@ -68,7 +68,7 @@ export async function streamStep(ports: Ports, run: RunRow, isExecuting: (call: 
 }
 
 function commitStep(ports: Ports, tx: Transaction, run: RunRow, parts: LivePart[], failure: string | null, usage: { inputTokens: number; outputTokens: number }): void {
-  const stored = tx.store.get("runs", run.turn);
+  const stored = tx.run(run.turn);
   if (stored?.status !== "running" || stored.attempt !== run.attempt) return;
   const tokens = { inputTokens: stored.inputTokens + usage.inputTokens, outputTokens: stored.outputTokens + usage.outputTokens };
   if (failure !== null) {
