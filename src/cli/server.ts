@@ -1,13 +1,13 @@
-import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ROOT, start, type Group } from "./processes.ts";
 
 // Starts the built Worker on a real workerd for the tour and for tests: its own port, its own state.
 
-export const ROOT = join(import.meta.dirname, "../..");
 export const WRANGLER = join(ROOT, "node_modules/wrangler/bin/wrangler.js");
 const READY_MS = 60_000;
 
@@ -45,22 +45,19 @@ export const quietEnvironment = (registry: string): NodeJS.ProcessEnv => ({
   NO_COLOR: "1",
 });
 
-/** Applies the D1 migrations to a local state folder. Throws with wrangler's own words when that fails. */
-export async function migrate(persistTo: string): Promise<void> {
-  const child = spawn(process.execPath, [WRANGLER, "d1", "migrations", "apply", "DB", "--local", "--persist-to", persistTo], {
-    cwd: ROOT,
-    env: quietEnvironment(join(persistTo, "registry")),
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const said = collect(child);
-  const [code] = (await once(child, "exit")) as [number | null];
-  if (code !== 0) throw new Error(`The D1 migrations could not be applied:\n${said()}`);
-}
+/** Begins to apply the D1 migrations to a local state folder. */
+export const startMigrating = (persistTo: string): Group =>
+  start([WRANGLER, "d1", "migrations", "apply", "DB", "--local", "--persist-to", persistTo], quietEnvironment(join(persistTo, "registry")));
 
 export async function startServer(options: ServerOptions = {}): Promise<Server> {
   const temporary = options.persistTo ? null : await mkdtemp(join(tmpdir(), "holdpoint-"));
   const persistTo = options.persistTo ?? temporary ?? "";
-  await migrate(persistTo);
+  const clear = (): void => {
+    if (temporary) rmSync(temporary, { recursive: true, force: true, maxRetries: 5 });
+  };
+  process.once("exit", clear);
+  const migrating = startMigrating(persistTo);
+  if ((await migrating.ended) !== 0) throw new Error(`The D1 migrations could not be applied:\n${migrating.said()}`);
   const [port, inspector] = [await freePort(), await freePort()];
   const vars = Object.entries(options.vars ?? {}).flatMap(([name, value]) => ["--var", `${name}:${value}`]);
   const main = options.main ? [options.main] : [];
@@ -81,38 +78,23 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
     "log",
     ...vars,
   ];
-  // A process group of its own, so that all of it can be ended at once.
-  const child = spawn(process.execPath, args, { cwd: ROOT, env: quietEnvironment(join(persistTo, "registry")), stdio: ["ignore", "pipe", "pipe"], detached: true });
-  const log = collect(child);
+  const server = start(args, quietEnvironment(join(persistTo, "registry")));
   const url = `http://127.0.0.1:${port}`;
-  const stop = async (signal: NodeJS.Signals = "SIGTERM"): Promise<void> => {
-    if (child.exitCode === null && child.signalCode === null && child.pid) {
-      const gone = once(child, "exit");
-      try {
-        process.kill(-child.pid, signal);
-      } catch {
-        // It ended by itself in this moment.
-      }
-      await gone;
-    }
-    if (temporary) await rm(temporary, { recursive: true, force: true, maxRetries: 5 });
+  const stop = async (signal?: NodeJS.Signals): Promise<void> => {
+    await server.stop(signal);
+    clear();
+    process.off("exit", clear);
   };
   try {
-    await ready(url, child);
+    await ready(url, server);
   } catch (error) {
     await stop("SIGKILL");
-    throw new Error(`The server did not start: ${error instanceof Error ? error.message : String(error)}\n${log()}`);
+    throw new Error(`The server did not start: ${error instanceof Error ? error.message : String(error)}\n${server.said()}`);
   }
-  return { url, log, stop };
+  return { url, log: server.said, stop };
 }
 
-function collect(child: ChildProcess): () => string {
-  let text = "";
-  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (data: Buffer) => (text += data.toString()));
-  return () => text;
-}
-
-async function ready(url: string, child: ChildProcess): Promise<void> {
+async function ready(url: string, { child }: Group): Promise<void> {
   const giveUp = Date.now() + READY_MS;
   while (Date.now() < giveUp) {
     if (child.exitCode !== null) throw new Error(`wrangler ended with code ${child.exitCode}`);

@@ -3,7 +3,8 @@ import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { quietEnvironment, ROOT, WRANGLER } from "./server.ts";
+import { ROOT } from "./processes.ts";
+import { quietEnvironment, WRANGLER } from "./server.ts";
 
 // `npm run size`: the Worker's bundle as it would be deployed, and what a browser loads first, each against its limit.
 

@@ -1,8 +1,8 @@
-import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { freePort, migrate, quietEnvironment, ROOT, WRANGLER } from "./server.ts";
+import { ROOT, start, whenTold, type Group } from "./processes.ts";
+import { freePort, quietEnvironment, startMigrating, WRANGLER } from "./server.ts";
 
 // `npm start`: builds the web app, applies the migrations, runs the Worker on this machine, and says where.
 // Its options are handed on to `wrangler dev`.
@@ -16,23 +16,7 @@ function option(name: string): string | undefined {
   return options[at]?.includes("=") ? options[at].slice(name.length + 1) : options[at + 1];
 }
 
-const setVars = options.flatMap((word, at) => (options[at - 1] === "--var" ? [word.split(":")[0] ?? ""] : []));
-const defaults = { MODEL: "demo", AUTH: "local" };
-const vars = Object.entries(defaults).flatMap(([name, value]) => (setVars.includes(name) ? [] : ["--var", `${name}:${value}`]));
-
-const port = Number(option("--port") ?? 8787);
-const persistTo = option("--persist-to") ?? join(ROOT, ".wrangler/state");
-
-let child: ChildProcess | null = null;
-let stopping = false;
-
-function stop(): void {
-  stopping = true;
-  if (child?.pid && child.exitCode === null) process.kill(-child.pid, "SIGTERM");
-  else process.exit(0);
-}
-process.on("SIGINT", stop);
-process.on("SIGTERM", stop);
+const unlessGiven = (name: string, value: string): string[] => (option(name) === undefined ? [name, value] : []);
 
 function fail(message: string): never {
   console.error(message);
@@ -47,60 +31,64 @@ async function isFree(candidate: number): Promise<boolean> {
   });
 }
 
+const port = Number(option("--port") ?? 8787);
+const persistTo = option("--persist-to") ?? join(ROOT, ".wrangler/state");
+if (!Number.isInteger(port) || port < 1 || port > 65_535) fail(`--port ${option("--port")} is not a port. Use a number from 1 to 65535.`);
+if (!(await isFree(port))) fail(`Port ${port} is taken by another program. Choose another one: npm start -- --port ${port < 65_535 ? port + 1 : 8787}`);
+
+let current: Group | null = null;
+let stopping = false;
+whenTold(() => {
+  stopping = true;
+  void current?.stop();
+});
+
 /** Runs a command to its end; its output is shown only when it fails. */
-async function run(what: string, command: string[]): Promise<void> {
-  const made = spawn(process.execPath, command, { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"], detached: true });
-  child = made;
-  let said = "";
-  for (const stream of [made.stdout, made.stderr]) stream.on("data", (data: Buffer) => (said += data.toString()));
-  const code = await new Promise<number | null>((resolve) => made.once("exit", resolve));
-  child = null;
+async function run(what: string, group: Group): Promise<void> {
+  current = group;
+  const code = await group.ended;
   if (stopping) process.exit(0);
-  if (code !== 0) fail(`${what} failed:\n${said}`);
+  if (code !== 0) fail(`${what} failed:\n${group.said()}`);
 }
 
-if (!Number.isInteger(port) || port < 1 || port > 65_535) fail(`--port ${option("--port")} is not a port. Use a number from 1 to 65535.`);
-if (!(await isFree(port))) fail(`Port ${port} is taken by another program. Choose another one: npm start -- --port ${port + 1}`);
-
 console.log("Building the web app …");
-await run("Building the web app", [join(ROOT, "node_modules/vite/bin/vite.js"), "build"]);
+await run("Building the web app", start([join(ROOT, "node_modules/vite/bin/vite.js"), "build"]));
 mkdirSync(persistTo, { recursive: true });
-await migrate(persistTo).catch((error: Error) => fail(error.message));
-if (stopping) process.exit(0);
+await run("Applying the D1 migrations", startMigrating(persistTo));
 
+const setVars = options.flatMap((word, at) => (options[at - 1] === "--var" ? [word.split(":")[0] ?? ""] : []));
+const vars = Object.entries({ MODEL: "demo", AUTH: "local" }).flatMap(([name, value]) => (setVars.includes(name) ? [] : ["--var", `${name}:${value}`]));
 const own = [
-  ...(option("--port") ? [] : ["--port", String(port)]),
-  ...(option("--persist-to") ? [] : ["--persist-to", persistTo]),
-  ...(option("--inspector-port") ? [] : ["--inspector-port", String(await freePort())]),
+  ...unlessGiven("--ip", "127.0.0.1"),
+  ...unlessGiven("--port", String(port)),
+  ...unlessGiven("--persist-to", persistTo),
+  ...unlessGiven("--inspector-port", String(await freePort())),
 ];
-const server = spawn(process.execPath, [WRANGLER, "dev", "--local", "--ip", "127.0.0.1", ...own, ...vars, ...options], {
-  cwd: ROOT,
-  env: quietEnvironment(join(persistTo, "registry")),
-  stdio: ["ignore", "pipe", "pipe"],
-  detached: true,
-});
-child = server;
+const server = start([WRANGLER, "dev", "--local", ...own, ...vars, ...options], quietEnvironment(join(persistTo, "registry")));
+current = server;
 
 // wrangler's notes about what it fetches and which keys it knows would fill the first screen; what went wrong must not be hidden.
-const NOISE =
-  /Request\.cf|workers\.cloudflare\.com|at GetAddrInfo|AI bindings always access|^\s*$|⛅|^─+$|Your Worker has access|^binding|^env\.|Starting local server|Ready on|update available|telemetry|Using vars|Bindings? +Resource|"event":"(pause_point|call)\./i;
+const NOISE = /Request\.cf|workers\.cloudflare\.com|at GetAddrInfo|AI bindings always access|update available|telemetry|"event":"(pause_point|call)\./i;
 let announced = false;
-let saidSoFar = "";
-for (const stream of [server.stdout, server.stderr]) {
-  stream.on("data", (data: Buffer) => {
-    const text = data.toString();
-    saidSoFar = (saidSoFar + text).slice(-20_000);
-    for (const line of text.split("\n")) if (/error|✘/i.test(line) && !NOISE.test(line)) console.error(line);
-    if (!announced && saidSoFar.includes("Ready on")) {
+for (const stream of [server.child.stdout, server.child.stderr]) {
+  let rest = "";
+  stream?.on("data", (data: Buffer) => {
+    const lines = (rest + data.toString()).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (/error|✘/i.test(line) && !NOISE.test(line)) console.error(line);
+      if (announced || !line.includes("Ready on")) continue;
       announced = true;
-      console.log(
-        `\nHoldpoint is running at http://localhost:${port}\n\nOpen it in two browsers, ask in one: Transfer 250 EUR from operations to savings\nand approve it in the other. Ctrl-C ends it.\n`,
-      );
+      console.log(`
+Holdpoint is running at http://localhost:${port}
+
+Open it in two browsers, ask in one: Transfer 250 EUR from operations to savings
+and approve it in the other. Ctrl-C ends it.
+`);
     }
   });
 }
-server.once("exit", (code) => {
-  if (stopping) process.exit(0);
-  if (!announced) console.error(saidSoFar);
-  fail(`The server ended by itself with code ${code}.`);
-});
+const code = await server.ended;
+if (stopping) process.exit(0);
+if (!announced) console.error(server.said());
+fail(`The server ended by itself with code ${code}.`);

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { TourDevice } from "./tour-device.ts";
-import { ROOT, startServer } from "./server.ts";
+import { ROOT, whenTold } from "./processes.ts";
+import { startServer } from "./server.ts";
 
 // `npm run tour`: one approval, end to end, on two real devices, told as it happens. Exit code 0 only if each
 // step was seen. `--fault no-effect` runs it with a transfer tool that does nothing, and must fail.
@@ -24,6 +25,8 @@ function readFault(words: string[]): string | undefined {
 }
 
 const main = readFault(process.argv.slice(2));
+// What was started goes with this process.
+whenTold(() => process.exit(130));
 const money = (minor: number): string => (minor / 100).toFixed(2);
 
 console.log("Starting a server of its own, with an empty memory …");
