@@ -1,0 +1,109 @@
+import { env } from "cloudflare:test";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { app } from "../../src/worker.js";
+import type { Env } from "../../src/settings.js";
+import { api, migrateD1 } from "./kit.js";
+
+beforeEach(migrateD1);
+afterEach(() => vi.restoreAllMocks());
+
+const BASE: Partial<Env> = { AUTH: "local", MODEL: "demo", DB: env.DB };
+
+/** The Worker with other settings; a binding that it touches would throw, for there is none. */
+const ask = async (settings: Partial<Env>, path = "/", headers: Record<string, string> = {}): Promise<{ status: number; text: string; logged: string }> => {
+  const log = vi.spyOn(console, "error").mockImplementation(() => {});
+  const response = await app.fetch(new Request(`http://localhost${path}`, { headers }), settings as Env);
+  return { status: response.status, text: await response.text(), logged: log.mock.calls.flat().join("\n") };
+};
+
+describe("a missing or wrong setting", () => {
+  const { MODEL: _model, ...withoutModel } = BASE;
+  const { AUTH: _auth, ...withoutAuth } = BASE;
+  for (const [title, settings, name] of [
+    ["AUTH missing", withoutAuth, "AUTH"],
+    ["AUTH unknown", { ...BASE, AUTH: "oidc" }, "AUTH"],
+    ["MODEL unknown", { ...BASE, MODEL: "gpt" }, "MODEL"],
+    ["MODEL without its binding", { ...BASE, MODEL: "workers-ai/@cf/meta/llama" }, "AI"],
+    ["a number that is none", { ...BASE, STEPS_PER_RUN: "many" }, "STEPS_PER_RUN"],
+    ["a database that is not bound", { AUTH: "local", MODEL: "demo" }, "DB"],
+    ["EMAIL without a sender", { ...BASE, EMAIL: {} as SendEmail }, "EMAIL_FROM"],
+  ] as [string, Partial<Env>, string][]) {
+    it(`${title}: a page, a problem and a log line name it, and nothing is touched`, async () => {
+      const page = await ask(settings);
+      expect(page.status).toBe(503);
+      expect(page.text).toContain(name);
+      expect(page.logged).toContain(name);
+      const problem = await ask(settings, "/api/conversations");
+      expect(JSON.parse(problem.text)).toMatchObject({ status: 503, code: "misconfigured", settings: expect.arrayContaining([name]), detail: expect.stringContaining(name) });
+    });
+  }
+
+  it("MODEL not set means the demo", async () => {
+    expect(JSON.parse((await ask(withoutModel, "/healthz")).text)).toMatchObject({ ok: true, model: "demo" });
+  });
+});
+
+describe("AUTH=local", () => {
+  it("serves loopback hosts only, by what the client asked for", async () => {
+    for (const host of ["evil.example", "localhost.evil.example", "10.0.0.1", "127.0.0.1.evil.example"]) {
+      const { status, text } = await ask(BASE, "/api/conversations", { host });
+      expect(status).toBe(403);
+      expect(text).toContain("AUTH");
+    }
+    for (const host of ["localhost:8787", "127.0.0.1:9000", "[::1]:1", "LOCALHOST"]) expect((await ask(BASE, "/healthz", { host })).status).toBe(200);
+  });
+
+  it("takes the name from the token, then the cookie, then is you; and refuses a token that is none", async () => {
+    expect((await api("mira", "GET", "/api/me")).body.person).toBe("mira");
+    const me = async (headers: Record<string, string>): Promise<unknown> => JSON.parse((await ask(BASE, "/api/me", headers)).text);
+    expect(await me({ cookie: "a=b; holdpoint_name=Ana%20B" })).toMatchObject({ person: "Ana B" });
+    expect(await me({ cookie: "holdpoint_name=%00%zz" })).toMatchObject({ person: "you" });
+    expect(await me({})).toMatchObject({ person: "you" });
+    expect(await me({ authorization: "Bearer something" })).toMatchObject({ code: "not_signed_in" });
+  });
+
+  it("lets a person take a name, and refuses what is no name", async () => {
+    expect((await api("ana", "POST", "/auth/local", { name: "Mira" })).status).toBe(200);
+    for (const name of ["", " x", "a\u202Eb", "x".repeat(41), "<b>"]) expect(await api("ana", "POST", "/auth/local", { name })).toMatchObject({ status: 422, body: { code: "bad_name" } });
+  });
+});
+
+describe("routes", () => {
+  it("answer unknown addresses, bodies and ids with a code and a sentence", async () => {
+    for (const [method, path, body, status, code] of [
+      ["GET", "/api/nothing", undefined, 404, "not_found"],
+      ["GET", "/api/conversations/xyz", undefined, 404, "not_found"],
+      ["POST", "/api/conversations", "{", 400, "malformed"],
+      ["POST", "/api/conversations", "[".repeat(1000), 400, "malformed"],
+      ["POST", "/api/conversations", { skill: "pirate" }, 422, "unknown_skill"],
+      ["POST", "/api/conversations", { title: 5 }, 400, "malformed"],
+      ["GET", "/api/approvals?state=nonsense", undefined, 400, "bad_state"],
+      ["GET", "/api/approvals/xyz", undefined, 404, "not_found"],
+      ["POST", "/api/chat/resume", {}, 400, "malformed"],
+    ] as const) {
+      const answer = await api("ana", method, path, body);
+      expect(answer, `${method} ${path}`).toMatchObject({ status, body: { code, detail: expect.any(String), title: expect.any(String) } });
+    }
+  });
+
+  it("page lists by cursor, the newest first, and only a person's own", async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 5; n += 1) ids.push((await api("lister", "POST", "/api/conversations", { title: `Number ${n}` })).body.id);
+    await vi.waitUntil(async () => (await api("lister", "GET", "/api/conversations")).body.items.length === 5);
+    const seen: string[] = [];
+    for (let cursor = ""; ; ) {
+      const { body } = await api("lister", "GET", `/api/conversations?limit=2${cursor && `&cursor=${cursor}`}`);
+      seen.push(...body.items.map((item: { id: string }) => item.id));
+      if (!body.nextCursor) break;
+      cursor = body.nextCursor;
+    }
+    expect(seen.toSorted()).toEqual(ids.toSorted());
+    expect((await api("stranger", "GET", "/api/conversations")).body.items).toEqual([]);
+  });
+
+  it("rename by the owner only", async () => {
+    const { body } = await api("ana", "POST", "/api/conversations", { title: "Before" });
+    expect(await api("ana", "PATCH", `/api/conversations/${body.id}`, { title: "After" })).toMatchObject({ status: 200, body: { title: "After" } });
+    expect((await api("eve", "PATCH", `/api/conversations/${body.id}`, { title: "Mine" })).status).toBe(404);
+  });
+});
