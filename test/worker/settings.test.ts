@@ -64,7 +64,8 @@ describe("AUTH=local", () => {
 
   it("lets a person take a name, and refuses what is no name", async () => {
     expect((await api("ana", "POST", "/auth/local", { name: "Mira" })).status).toBe(200);
-    for (const name of ["", " x", "a\u202Eb", "x".repeat(41), "<b>"]) expect(await api("ana", "POST", "/auth/local", { name })).toMatchObject({ status: 422, body: { code: "bad_name" } });
+    for (const name of ["", " x", "a\u202Eb", "x".repeat(41), "<b>"])
+      expect(await api("ana", "POST", "/auth/local", { name })).toMatchObject({ status: 422, body: { code: "bad_name" } });
   });
 });
 
@@ -91,7 +92,7 @@ describe("routes", () => {
     for (let n = 0; n < 5; n += 1) ids.push((await api("lister", "POST", "/api/conversations", { title: `Number ${n}` })).body.id);
     await vi.waitUntil(async () => (await api("lister", "GET", "/api/conversations")).body.items.length === 5);
     const seen: string[] = [];
-    for (let cursor = ""; ; ) {
+    for (let cursor = ""; ;) {
       const { body } = await api("lister", "GET", `/api/conversations?limit=2${cursor && `&cursor=${cursor}`}`);
       seen.push(...body.items.map((item: { id: string }) => item.id));
       if (!body.nextCursor) break;
