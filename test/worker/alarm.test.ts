@@ -1,0 +1,38 @@
+import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { control, resetControl } from "./entry.js";
+import { Device, migrateD1, newConversation, stubOf } from "./kit.js";
+
+beforeEach(migrateD1);
+afterEach(async () => {
+  vi.useRealTimers();
+  resetControl();
+  await abortAllDurableObjects();
+});
+
+it("[H4] [C22] an alarm whose handler crashes is set again, and the card then expires once", async () => {
+  const id = await newConversation();
+  const laptop = await Device.connect(id, "ana");
+  await laptop.say("Transfer 250 EUR from operations to savings");
+  const card = await laptop.card();
+  await laptop.rest("suspended");
+  vi.useFakeTimers({ toFake: ["Date"], now: card.expiresAt ?? 0 });
+  let crashed = 0;
+  control.transaction = (name, when, conversation) => {
+    if (conversation !== id || name !== "expire" || when !== "before") return "live";
+    crashed += 1;
+    return "die";
+  };
+  expect(await runDurableObjectAlarm(stubOf(id))).toBe(true);
+  expect(crashed).toBe(1);
+  expect(await runInDurableObject(stubOf(id), (_, state) => state.storage.getAlarm())).toBe(Date.now() + 10_000);
+  expect(laptop.cards.get(card.id)?.state).toBe("pending");
+  control.transaction = null;
+  await abortAllDurableObjects();
+  await runDurableObjectAlarm(stubOf(id));
+  const again = await Device.connect(id, "ana", "again");
+  await again.rest("completed");
+  await runDurableObjectAlarm(stubOf(id));
+  expect(again.cards.get(card.id)).toMatchObject({ state: "expired", version: 2 });
+  expect(again.text).toMatch(/nobody decided/i);
+});
