@@ -235,17 +235,18 @@ export class Sockets {
   }
 
   #broadcast(sockets: WebSocket[], text: string): void {
-    for (const socket of sockets) this.#sendText(socket, text);
+    const bytes = byteLength(text);
+    for (const socket of sockets) this.#sendText(socket, text, bytes);
   }
 
   #send(socket: WebSocket, frame: ServerFrame): void {
     this.#sendText(socket, encode(frame));
   }
 
-  #sendText(socket: WebSocket, text: string): void {
+  #sendText(socket: WebSocket, text: string, bytes = byteLength(text)): void {
     if (socket.readyState !== WebSocket.OPEN) return;
     const flow = this.#flow(socket);
-    flow.unseen += text.length;
+    flow.unseen += bytes;
     if (flow.unseen > CLOSE_BYTES) return close(socket, CLOSE.tooMuch, "This device does not keep up. Connect again.");
     try {
       socket.send(text);

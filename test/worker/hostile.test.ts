@@ -1,5 +1,6 @@
 import { abortAllDurableObjects, runInDurableObject, SELF } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { byteLength } from "../../src/protocol/json.js";
 import { say, ScriptedModel, type Answer } from "../kit/model.js";
 import { control, resetControl } from "./entry.js";
 import { api, BASE, Device, migrateD1, newConversation, stubOf } from "./kit.js";
@@ -88,13 +89,16 @@ describe("hostile and broken clients", () => {
     const id = await newConversation();
     const greedy = await Device.connect(id, "ana", "greedy");
     for (let turn = 1; turn <= 15; turn += 1) {
-      await greedy.say(`${turn} ${"x".repeat(12_000)}`);
+      await greedy.say(`${turn} ${"é".repeat(7_500)}`);
       await greedy.until(() => greedy.run?.runId === `r${turn}` && greedy.run.status === "completed");
     }
     const last = [...greedy.messages.values()].at(-1)!;
     for (let n = 0; n < 60; n += 1) greedy.socket.send(JSON.stringify({ type: "older", opId: `${n}`, before: last.messageId }));
     await greedy.until(() => greedy.closedWith !== null).catch(() => {});
     expect(greedy.closedWith).toBe(4429);
+    // Counted in bytes, not in characters: no more than the limit and the frame that passed it.
+    const bytes = greedy.frames.reduce((sum, frame) => sum + byteLength(JSON.stringify(frame)), 0);
+    expect(bytes).toBeLessThan(5 * 1024 * 1024);
   });
 
   it("[C46] a socket or a POST from a foreign origin is refused", async () => {
