@@ -97,6 +97,11 @@ export class ChatStream {
     if (!this.#ended) this.#advance();
   }
 
+  /** Ends it where it is: its person may not see the conversation any more. */
+  end(): void {
+    this.#end();
+  }
+
   #begin(): void {
     const { clientSteps } = this.start;
     this.#resync = clientSteps !== null;

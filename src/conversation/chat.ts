@@ -34,7 +34,7 @@ export type ChatRefusal = { status: "rejected"; code: string; message: string };
 
 /** The AI SDK's chat over HTTP, on the same engine as the sockets. */
 export class Chat {
-  readonly #streams = new Set<ChatStream>();
+  readonly #streams = new Map<ChatStream, string>();
 
   constructor(
     private readonly journal: Journal,
@@ -46,10 +46,10 @@ export class Chat {
   }
 
   /** The stream of what runs, from its beginning; null when nothing does, nor did just now. */
-  resume(): Response | null {
+  resume(person: string): Response | null {
     const run = this.journal.run(this.journal.conversation().turn);
     if (!run || (run.status !== "running" && !this.#justNow(this.journal.conversation().updatedAt))) return null;
-    return this.#stream({ ...this.#firstRecent(run), clientSteps: null, follows: true });
+    return this.#stream(person, { ...this.#firstRecent(run), clientSteps: null, follows: true });
   }
 
   #justNow = (time: number): boolean => this.journal.now() - time <= GRACE_MS;
@@ -67,11 +67,15 @@ export class Chat {
   }
 
   live(flush: LiveAttempt): void {
-    for (const stream of this.#streams) stream.live(flush);
+    for (const stream of this.#streams.keys()) stream.live(flush);
   }
 
   changed(): void {
-    for (const stream of this.#streams) stream.changed();
+    for (const [stream, person] of this.#streams) {
+      const member = this.journal.read.get("members", person);
+      if (!member || member.removed) stream.end();
+      else stream.changed();
+    }
   }
 
   #text(actor: Actor, { messageId, text, again }: ChatRequest & { kind: "text" }): Response | ChatRefusal {
@@ -84,7 +88,7 @@ export class Chat {
     const step = this.journal.read.userStep(messageId);
     // What answers it is the next message of the agent; texts in a row share one.
     const answer = step?.delivery === "sent" ? messageAfter(this.journal, step.position) : null;
-    if (answer) return this.#stream({ ...answer, clientSteps: null });
+    if (answer) return this.#stream(actor.person, { ...answer, clientSteps: null });
     return new Response(emptyStream(messageId, step?.delivery === "unanswered" ? "unanswered" : "queued"), { headers: HEADERS });
   }
 
@@ -106,7 +110,7 @@ export class Chat {
     const refused = outcomes.find((outcome) => outcome.code === "forbidden" || outcome.code === "not_found");
     if (refused) return { status: "rejected", code: refused.code, message: refused.message };
     const notes = outcomes.flatMap(({ code, message }, at) => (code === "decided" || code === "same" ? [] : [{ pausePointId: decisions[at]?.pausePointId ?? "", code, message }]));
-    return this.#stream({ ...place, clientSteps: steps, notes });
+    return this.#stream(actor.person, { ...place, clientSteps: steps, notes });
   }
 
   /** An agent's message, the one being written included. */
@@ -118,10 +122,10 @@ export class Chat {
     return row?.role === "assistant" ? { position, turn: row.turn } : null;
   }
 
-  #stream(start: StreamStart): Response {
+  #stream(person: string, start: StreamStart): Response {
     const live = this.engine.live();
     const stream = new ChatStream(this.journal, start, live, (ended) => this.#streams.delete(ended));
-    if (!stream.ended) this.#streams.add(stream);
+    if (!stream.ended) this.#streams.set(stream, person);
     return new Response(stream.body, { headers: HEADERS });
   }
 }

@@ -8,14 +8,21 @@ import { pausePointNumber } from "../core/ids.js";
 import { Journal, type Changes } from "../core/journal.js";
 import type { DecisionOutcome } from "../core/pause-point.js";
 import type { Actor, Clock, Ports } from "../core/ports.js";
-import { conversationView, messageStepView, pausePointView, runView } from "../core/views.js";
+import { conversationView, pausePointView, runView } from "../core/views.js";
 import { readSettings, type Env, type Settings } from "../settings.js";
 import { acknowledge, acknowledgeDecision } from "./acks.js";
 import { Chat, chatRequest } from "./chat.js";
+import { wholeMessage, wholeMessages } from "./pages.js";
 import { SqliteStore } from "./journal.js";
 import { Outbox } from "./outbox.js";
 import { Sockets } from "./sockets.js";
 import { Timers } from "./timers.js";
+
+/** Most that an answer over HTTP carries of messages: an RPC may not be larger than 32 MiB. */
+const ANSWER_BYTES = 16 * 1024 * 1024;
+
+/** Every change of a conversation carries its members. */
+const MOST_MEMBERS = 200;
 
 /** How a decision ended, with the card as it is now. What the HTTP edge and the sockets answer is made from it. */
 export type Decided = Omit<DecisionOutcome, "row"> & { card: PausePoint | null };
@@ -66,10 +73,9 @@ export class Conversation extends DurableObject<Env> {
       cancel: (actor, frame) => acknowledge(frame.opId, this.engine.cancel(actor, frame)),
       live: () => this.engine.live(),
     });
-    this.journal.events = { arm: this.#timers.arm, rolledBack: () => this.#timers.forget(false), committed: (changes) => this.#committed(changes) };
+    this.journal.events = { arm: this.#timers.arm, rolledBack: () => this.#timers.forget(false), committed: (changes) => this.#committed(changes), untold: this.#untold };
     // Every first event of an object's life looks after what time or a crash has left, whatever the alarm says.
-    this.engine.reconcile();
-    this.#outbox.deliver();
+    this.#lookAfter();
   }
 
   /** The deployment's settings. The Worker has refused to serve when they are wrong. */
@@ -83,7 +89,8 @@ export class Conversation extends DurableObject<Env> {
   create(owner: string, made: { title?: string | undefined; skill: string }): ConversationEntity | null {
     const id = this.ctx.id.name;
     if (!id) throw new Error("A conversation's object is reached by its name.");
-    if (!this.#exists()) this.journal.transaction("create", (tx) => createConversation(tx, { id, owner, title: made.title ?? "", skill: made.skill, epoch: crypto.randomUUID() }));
+    if (!this.journal.read.get("conversation"))
+      this.journal.transaction("create", (tx) => createConversation(tx, { id, owner, title: made.title ?? "", skill: made.skill, epoch: crypto.randomUUID() }));
     return this.describe(owner);
   }
 
@@ -96,27 +103,18 @@ export class Conversation extends DurableObject<Env> {
     return run && runView(run);
   }
 
-  /** A page of whole message steps, oldest first, before a position; null for who may not see them. */
+  /** The newest whole messages before a position, oldest first; null for who may not see them. */
   messages(person: string, before: number | null, limit: number): { steps: MessageStep[]; hasOlder: boolean } | null {
-    if (!this.#roleOf(person)) return null;
-    const rows = this.journal.read.stepsBefore(before ?? Number.MAX_SAFE_INTEGER, limit + 1);
-    const id = this.journal.conversation().id;
-    return {
-      steps: rows
-        .slice(0, limit)
-        .map((row) => messageStepView(this.journal.read, id, row))
-        .toReversed(),
-      hasOlder: rows.length > limit,
-    };
+    return this.#roleOf(person) ? wholeMessages(this.journal, before ?? Number.MAX_SAFE_INTEGER, limit, ANSWER_BYTES) : null;
   }
 
-  /** All steps of one message, uncut. */
+  /** All steps of one message. */
   message(person: string, messageId: string): MessageStep[] | null {
     if (!this.#roleOf(person)) return null;
     const own = /^m([1-9]\d{0,9})$/.exec(messageId)?.[1];
     const position = own ? Number(own) : (this.journal.read.userStep(messageId)?.position ?? 0);
-    const rows = this.journal.read.message(position);
-    return rows.length ? rows.map((row) => messageStepView(this.journal.read, this.journal.conversation().id, row)) : null;
+    const steps = wholeMessage(this.journal, position, ANSWER_BYTES);
+    return steps.length ? steps : null;
   }
 
   pausePoint(person: string, id: string): PausePoint | null {
@@ -138,8 +136,13 @@ export class Conversation extends DurableObject<Env> {
   }
 
   setMember(actor: Actor, person: string, role: Exclude<Role, "owner"> | null): CommandOutcome {
-    if (this.#roleOf(actor.person) === "owner" && person === this.journal.conversation().owner)
-      return { status: "rejected", code: "owner_stays", message: "The owner of a conversation stays its owner." };
+    if (this.#roleOf(actor.person) === "owner") {
+      if (person === this.journal.conversation().owner) return { status: "rejected", code: "owner_stays", message: "The owner of a conversation stays its owner." };
+      const known = this.journal.read.get("members", person);
+      if (role === null && !known) return { status: "applied" };
+      if (!known && this.journal.read.members().length >= MOST_MEMBERS)
+        return { status: "rejected", code: "too_many_members", message: `A conversation has at most ${MOST_MEMBERS} members, those who were removed included.` };
+    }
     return this.#asOwner(actor, "member", (tx) => tx.putMember(person, role ?? "viewer", role === null));
   }
 
@@ -156,7 +159,7 @@ export class Conversation extends DurableObject<Env> {
     const { pathname } = new URL(request.url);
     if (pathname === "/socket") return this.#exists() ? this.#sockets.accept(actor.person) : this.#sockets.refuse();
     if (!this.#roleOf(actor.person)) return Response.json(NOT_FOUND);
-    if (pathname === "/resume") return this.#chat.resume() ?? new Response(null, { status: 204 });
+    if (pathname === "/resume") return this.#chat.resume(actor.person) ?? new Response(null, { status: 204 });
     const answer = this.#chat.post(actor, chatRequest.parse(await request.json()));
     return answer instanceof Response ? answer : Response.json(answer);
   }
@@ -173,24 +176,36 @@ export class Conversation extends DurableObject<Env> {
     this.#sockets.closed(socket);
   }
 
-  /** Settles what is due and starts what must go on; never waits for a run. */
   override alarm(): void {
     this.#timers.forget(true);
+    this.#lookAfter();
+  }
+
+  /** Settles what is due and starts what must go on; never waits for a run. When that fails it is tried again later. */
+  #lookAfter(): void {
     try {
       this.engine.reconcile();
       this.#outbox.deliver();
       this.#timers.arm();
     } catch (error) {
-      console.error(JSON.stringify({ event: "alarm.failed", conversation: this.ctx.id.name ?? null, error: String(error) }));
+      console.error(JSON.stringify({ event: "reconcile.failed", conversation: this.ctx.id.name ?? null, error: String(error) }));
       this.#timers.retryAt(Date.now() + 10_000);
     }
   }
 
   #committed(changes: Changes): void {
-    this.#sockets.changed(changes);
+    try {
+      this.#sockets.changed(changes);
+    } catch (error) {
+      // A device that was not told would miss it for ever: it says hello again instead.
+      this.#sockets.drop();
+      this.#untold(error);
+    }
     this.#chat.changed();
     this.#outbox.changed(changes);
   }
+
+  readonly #untold = (error: unknown): void => console.error(JSON.stringify({ event: "tell.failed", conversation: this.ctx.id.name ?? null, error: String(error) }));
 
   #decide(actor: Actor, decisions: Decision[], opId: string | null): Decided[] {
     if (!this.#exists()) return decisions.map(() => ({ code: "not_found", message: NOT_FOUND.message, card: null }));

@@ -1,4 +1,4 @@
-import type { Changes, Journal } from "../core/journal.js";
+import type { Changes, Journal, Transaction } from "../core/journal.js";
 import type { ConversationRow, MemberRow, PausePointRow } from "../core/rows.js";
 import type { Ports } from "../core/ports.js";
 import { upsertConversation, upsertMember } from "../store/conversations.js";
@@ -81,7 +81,7 @@ export class Outbox {
       if (load.conversation) tx.mirrored("conversation", [], load.conversation.version);
       for (const row of load.members) tx.mirrored("members", [row.person], row.version);
       for (const row of load.pausePoints) tx.mirrored("pausePoints", [row.n], row.version);
-      if (tx.conversation.deletedAt !== null && tx.conversation.version === load.conversation?.version) tx.store.purge();
+      this.#purgeIfTold(tx);
     });
   }
 
@@ -93,12 +93,20 @@ export class Outbox {
         await this.#withTimeLimit(upsertPausePoint(this.db, this.journal.conversation(), row).run());
       } catch (error) {
         if (!isRefusal(error)) return parked;
-        this.journal.transaction("park", (tx) => tx.park(row.n));
+        this.journal.transaction("park", (tx) => {
+          tx.park(row.n);
+          this.#purgeIfTold(tx);
+        });
         this.ports.log("outbox.parked", { pausePoint: row.n });
         parked = true;
       }
     }
     return parked;
+  }
+
+  /** A deleted conversation's rows go when D1 has taken all of them that it takes (H15). */
+  #purgeIfTold(tx: Transaction): void {
+    if (tx.conversation.deletedAt !== null && !this.#load()) tx.store.purge();
   }
 
   #withTimeLimit<T>(work: Promise<T>): Promise<T> {

@@ -2,6 +2,7 @@ import type { LiveAttempt, ServerFrame, Welcome, Change } from "../protocol/fram
 import { PROTOCOL, SERVER_FRAME_BYTES } from "../protocol/frames.js";
 import type { MessageStep, PausePoint, Presence, Role } from "../protocol/entities.js";
 import { byteLength } from "../protocol/json.js";
+import { cutStep, sizeOf, wholeMessages } from "./pages.js";
 import { conversationView, messageStepView, pausePointView, runView } from "../core/views.js";
 import type { Changes, Journal } from "../core/journal.js";
 import type { PausePointRow, StepRow } from "../core/rows.js";
@@ -52,31 +53,16 @@ function catchUp(journal: Journal, seq: number): Snapshot | null {
   const rows = new Map([...changed.pausePoints, ...journal.pending()].map((row) => [row.n, row]));
   if (steps.size + rows.size > MOST_CHANGED) return null;
   const messages = [...steps.values()].map((row) => stepOf(journal, row));
-  if (size(messages) > MESSAGES_BYTES) return null;
+  if (sizeOf(messages) > MESSAGES_BYTES) return null;
   // Whether there is more above is known already to a device that comes back.
   return { mode: "delta", messages, pausePoints: within(journal, [...rows.values()]), hasOlder: false };
 }
 
 const newestPage = (journal: Journal): Snapshot => ({ mode: "snapshot", ...page(journal, Number.MAX_SAFE_INTEGER, journal.pending()) });
 
-/** Messages before a position, newest first until the page or its bytes are full, with the pause points they show. */
+/** The newest whole messages before a position that fit a frame, with the pause points they show. */
 export function page(journal: Journal, before: number, always: PausePointRow[] = []): Pick<Snapshot, "messages" | "pausePoints" | "hasOlder"> {
-  const rows = journal.read.stepsBefore(before, PAGE_STEPS + 1);
-  const messages: MessageStep[] = [];
-  let bytes = 0;
-  let hasOlder = rows.length > PAGE_STEPS;
-  for (const row of rows.slice(0, PAGE_STEPS)) {
-    const step = stepOf(journal, row);
-    bytes += size(step);
-    if (messages.length > 0 && bytes > MESSAGES_BYTES) {
-      hasOlder = true;
-      break;
-    }
-    messages.unshift(step);
-  }
-  // A page never begins in the middle of a message, unless that message is the page.
-  if (hasOlder)
-    while (messages.length > 1 && messages.some((step) => step.messageId !== messages[0]?.messageId) && messages[0]?.step !== firstStep(journal, messages[0])) messages.shift();
+  const { steps: messages, hasOlder } = wholeMessages(journal, before, PAGE_STEPS, MESSAGES_BYTES, cutStep);
   const shown = messages.flatMap((step) => step.calls.flatMap((call) => (call.pausePointId ? [Number(call.pausePointId.split(".")[1])] : [])));
   const pausePoints = new Map(always.map((row) => [row.n, row]));
   for (const n of shown) {
@@ -85,8 +71,6 @@ export function page(journal: Journal, before: number, always: PausePointRow[] =
   }
   return { messages, pausePoints: within(journal, [...pausePoints.values()]), hasOlder };
 }
-
-const firstStep = (journal: Journal, step: MessageStep | undefined): number | undefined => (step ? journal.read.message(step.position)[0]?.step : undefined);
 
 /** The change of one transaction, as frames that each fit. */
 export function changeFrames(journal: Journal, changes: Changes): Change[] {
@@ -117,41 +101,17 @@ function split(steps: MessageStep[]): MessageStep[][] {
   const pieces: MessageStep[][] = [[]];
   let bytes = 0;
   for (const step of steps) {
-    bytes += size(step);
+    bytes += sizeOf(step);
     if (bytes > MESSAGES_BYTES && pieces.at(-1)?.length) {
       pieces.push([]);
-      bytes = size(step);
+      bytes = sizeOf(step);
     }
     pieces.at(-1)?.push(step);
   }
   return pieces;
 }
 
-const size = (value: unknown): number => byteLength(JSON.stringify(value));
-
 const stepOf = (journal: Journal, row: StepRow): MessageStep => cutStep(messageStepView(journal.read, journal.conversation().id, row));
-
-/** Parts over 16 KiB are cut and say so; the whole is fetched by `GET …/messages/:id`. */
-export function cutStep(step: MessageStep): MessageStep {
-  const most = step.parts.length <= 40 ? PART_BYTES : Math.max(256, Math.floor((MESSAGES_BYTES * 1.5) / step.parts.length));
-  return { ...step, parts: step.parts.map((part) => cutPart(part, most)) };
-}
-
-function cutPart(part: MessageStep["parts"][number], most: number): MessageStep["parts"][number] {
-  const bytes = size(part);
-  if (bytes <= most) return part;
-  const cut: Record<string, number> = {};
-  const kept: MessageStep["parts"][number] = { type: part.type };
-  for (const [field, value] of Object.entries(part)) {
-    const fieldBytes = size(value);
-    if (fieldBytes <= most / 4) kept[field] = value;
-    else {
-      cut[field] = fieldBytes;
-      kept[field] = typeof value === "string" ? value.slice(0, Math.floor(most / 4)) : null;
-    }
-  }
-  return { ...kept, cut };
-}
 
 /** Pause points as they fit: one over 16 KiB, and what comes after the byte budget, is `brief`. */
 function within(journal: Journal, rows: PausePointRow[]): PausePoint[] {
@@ -160,10 +120,10 @@ function within(journal: Journal, rows: PausePointRow[]): PausePoint[] {
     .toSorted((a, b) => a.n - b.n)
     .map((row) => {
       const whole = pausePointView(journal.conversation().id, row);
-      const bytes = size(whole);
+      const bytes = sizeOf(whole);
       const fits = bytes <= PART_BYTES && bytes <= left;
       const shown = fits ? whole : brief(whole);
-      left -= fits ? bytes : size(shown);
+      left -= fits ? bytes : sizeOf(shown);
       return shown;
     });
 }
@@ -178,7 +138,7 @@ const brief = (whole: PausePoint): PausePoint => ({
   payload: null,
   payloadSchema: null,
   payloadOverride: null,
-  options: whole.options && size(whole.options) < 2000 ? whole.options : null,
+  options: whole.options && sizeOf(whole.options) < 2000 ? whole.options : null,
   brief: true,
 });
 

@@ -94,6 +94,11 @@ export class Sockets {
     if (this.journal.liveRun()) this.presence();
   }
 
+  /** Closes every socket, so that each device comes back and says what it has. */
+  drop(): void {
+    this.#closeAll(1011, "Something went wrong here. Connect again.");
+  }
+
   /** A flush of the step being streamed, to those who keep up (S4, S6). */
   delta(flush: LiveAttempt): void {
     const sockets = this.#live();
@@ -160,8 +165,12 @@ export class Sockets {
     const flow = this.#flow(socket);
     flow.unseen = 0;
     flow.lagging = false;
-    this.#send(socket, welcome(this.journal, frame, { person: known.person, role }, this.#devices(), pieces?.[0] ?? null));
-    for (const piece of pieces?.slice(1) ?? []) this.#send(socket, { type: "delta", ...piece });
+    // A chunk that can't be split (a whole tool input) may be too large to share a frame with the welcome: it follows then.
+    const first = pieces?.[0] ?? null;
+    const apart = first !== null && byteLength(JSON.stringify(first)) > 192 * 1024;
+    const live = apart ? { ...first, n: first.n - 1, chunks: [] } : first;
+    this.#send(socket, welcome(this.journal, frame, { person: known.person, role }, this.#devices(), live));
+    for (const piece of pieces?.slice(apart ? 0 : 1) ?? []) this.#send(socket, { type: "delta", ...piece });
     if (joined) this.presence();
   }
 

@@ -23,6 +23,8 @@ export interface SendCommand {
   messageId: string;
   text: string;
   withdraw?: boolean | undefined;
+  /** An edit of an earlier text: refused until there are branches (H22). */
+  parentId?: string | undefined;
 }
 
 const rejected = (code: string, message: string): CommandOutcome => ({ status: "rejected", code, message });
@@ -41,10 +43,10 @@ export function send(ports: Ports, tx: Transaction, actor: Actor, command: SendC
   const refusal = mayAct(tx, actor) ?? sendProblem(ports, tx, actor, command);
   if (refusal) return refusal;
   const run = liveRun(tx);
-  if (command.withdraw && run) withdrawCards(ports, tx, run.firstPausePoint);
-  const { conversation } = tx;
   if (run && tx.store.queued(run.position).length >= ports.limits.queuedTexts)
     return rejected("queue_full", `${ports.limits.queuedTexts} texts are waiting already. Let the agent read them first.`);
+  if (command.withdraw && run) withdrawCards(ports, tx, run.firstPausePoint);
+  const { conversation } = tx;
   const step: Omit<StepRow, "seq"> = {
     position: conversation.nextPosition,
     step: 0,
@@ -66,7 +68,8 @@ export function send(ports: Ports, tx: Transaction, actor: Actor, command: SendC
   return run ? { status: "applied", queued: true } : { status: "applied" };
 }
 
-function sendProblem(ports: Ports, tx: Transaction, actor: Actor, { opId, messageId, text }: SendCommand): CommandOutcome | null {
+function sendProblem(ports: Ports, tx: Transaction, actor: Actor, { opId, messageId, text, parentId }: SendCommand): CommandOutcome | null {
+  if (parentId !== undefined) return rejected("edit_not_supported", "A text can't be changed after it was sent, in this version. Send a new one.");
   const bytes = byteLength(text);
   if (text.trim() === "") return rejected("empty", "The text is empty.");
   if (bytes > ports.limits.userTextBytes) return rejected("too_large", `The text is ${bytes} bytes long; ${ports.limits.userTextBytes} is the most. Split it up.`);

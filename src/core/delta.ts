@@ -1,5 +1,5 @@
 import { byteLength } from "../protocol/json.js";
-import type { Chunk, LiveAttempt } from "../protocol/frames.js";
+import { SERVER_FRAME_BYTES, type Chunk, type LiveAttempt } from "../protocol/frames.js";
 import { foldChunks, type LivePart } from "../protocol/fold.js";
 import type { Clock } from "./ports.js";
 
@@ -7,6 +7,8 @@ import type { Clock } from "./ports.js";
 const FLUSH_MS = 40;
 /** A flush larger than this goes out as several, so that a welcome can be cut between them. */
 const FLUSH_BYTES = 128 * 1024;
+/** The largest single chunk: one that can't be split must still fit a frame. */
+const CHUNK_BYTES = SERVER_FRAME_BYTES - 4096;
 
 type AttemptId = Pick<LiveAttempt, "runId" | "messageId" | "step" | "attempt">;
 
@@ -26,12 +28,16 @@ export class LiveStep {
     private readonly emit: (flush: LiveAttempt) => void,
   ) {}
 
-  push(chunk: Chunk): void {
-    if (this.#ended) return;
-    this.bytes += byteLength(JSON.stringify(chunk));
+  /** Takes a chunk. False, and nothing taken, when the step would be larger than `most` bytes, or the chunk than a frame. */
+  push(chunk: Chunk, most: number): boolean {
+    const bytes = byteLength(JSON.stringify(chunk));
+    if (this.bytes + bytes > most || bytes > CHUNK_BYTES) return false;
+    if (this.#ended) return true;
+    this.bytes += bytes;
     foldChunks(this.parts, [chunk]);
     append(this.#pending, chunk);
     if (!this.#timer) this.#flushAndRest();
+    return true;
   }
 
   #flushAndRest(): void {

@@ -127,6 +127,9 @@ export class Engine {
     });
     if (!begun) return;
     await this.ports.clock.breathe();
+    // Cancelled, or deleted, in that breath: there was no model call yet to abort (H19).
+    const current = this.ports.journal.run(begun.turn);
+    if (current?.status !== "running" || current.attempt !== begun.attempt) return;
     await streamStep(
       this.ports,
       begun,

@@ -3,7 +3,7 @@ import { idempotencyKey, runId } from "./ids.js";
 import type { Transaction } from "./journal.js";
 import type { CallRow, RunRow } from "./rows.js";
 import { storedJson } from "./outcome.js";
-import { policyOf } from "./policy.js";
+import { isIdempotent, parseInput, policyOf } from "./policy.js";
 import type { Ports } from "./ports.js";
 import { askWhatHappened } from "./run.js";
 import type { Tool } from "./tool.js";
@@ -37,7 +37,7 @@ export function beginTry(ports: Ports, tx: Transaction, run: RunRow, call: CallR
 function whyNotAsShown(tool: Tool | undefined, input: Json | undefined, call: CallRow): string | null {
   if (!tool) return `The tool ${call.tool} is gone since this was proposed.`;
   if (input === undefined) return "The stored input can't be read.";
-  const parsed = tool.parse(input);
+  const parsed = parseInput(tool, input);
   if (!parsed.ok || canonicalJson(parsed.value) !== canonicalJson(input)) return "The tool's input has changed since it was shown.";
   const policy = policyOf(tool, input);
   if (policy.verdict === "deny") return `The policy has changed since it was shown, and forbids it now: ${policy.reason}`;
@@ -85,7 +85,7 @@ export function recordResult(ports: Ports, tx: Transaction, attempt: Try, result
   const live = run.status === "running" || run.status === "suspended";
   const patch = ended(ports, tx.now, result);
   ports.log("call.ended", { run: runId(call.turn), call: call.toolCallId, end: result.end });
-  const uncertain = result.end === "unknown" || (result.end === "timed_out" && !tool.idempotent(input));
+  const uncertain = result.end === "unknown" || (result.end === "timed_out" && !isIdempotent(tool, input));
   if (uncertain && live) {
     askWhatHappened(ports, tx, run, current, result.end === "timed_out" ? "timed_out" : "threw");
     return true;

@@ -22,12 +22,14 @@ export interface JournalEvents {
   rolledBack(): void;
   /** Called after the commit: persist, then speak. */
   committed(changes: Changes): void;
+  /** `committed` has thrown: somebody was not told of what has happened. */
+  untold(error: unknown): void;
 }
 
 /** The only way to change rows. `seq` is taken inside the transaction, once, by the first visible change. */
 export class Journal {
   #open = false;
-  events: JournalEvents = { arm: () => {}, rolledBack: () => {}, committed: () => {} };
+  events: JournalEvents = { arm: () => {}, rolledBack: () => {}, committed: () => {}, untold: () => {} };
 
   constructor(
     readonly store: Store,
@@ -80,7 +82,14 @@ export class Journal {
     } finally {
       this.#open = false;
     }
-    if (tx.changes.seq) this.events.committed(tx.changes);
+    // What was committed has happened, whether or not it could be told: a throw here must not stop what follows of it.
+    if (tx.changes.seq) {
+      try {
+        this.events.committed(tx.changes);
+      } catch (error) {
+        this.events.untold(error);
+      }
+    }
     return result;
   }
 }

@@ -4,6 +4,8 @@ export interface Limits {
   modelStepMs: number;
   stepBytes: number;
   stepsPerRun: number;
+  /** More would not fit a frame, nor a person's patience. */
+  callsPerStep: number;
   /** Attempts of a step, or tries of a call, that may be interrupted before the run ends. */
   fruitless: number;
   toolInputBytes: number;
@@ -26,6 +28,7 @@ export const defaultLimits: Limits = {
   modelStepMs: 10 * MINUTE,
   stepBytes: 1024 * KIB,
   stepsPerRun: 16,
+  callsPerStep: 100,
   fruitless: 3,
   toolInputBytes: 128 * KIB,
   toolResultBytes: 256 * KIB,

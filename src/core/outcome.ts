@@ -25,10 +25,12 @@ export type ToldOutcome =
 /** Field by field difference of two JSON values; `path` is dotted, empty for the whole value. */
 export function difference(from: Json, to: Json, path = ""): { path: string; from: Json; to: Json }[] {
   if (isObject(from) && isObject(to)) {
-    return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key) => difference(from[key] ?? null, to[key] ?? null, path ? `${path}.${key}` : key));
+    return [...new Set([...Object.keys(from), ...Object.keys(to)])].flatMap((key) => difference(own(from, key), own(to, key), path ? `${path}.${key}` : key));
   }
   return canonicalJson(from) === canonicalJson(to) ? [] : [{ path, from, to }];
 }
+
+const own = (of: { [key: string]: Json }, key: string): Json => (Object.hasOwn(of, key) ? (of[key] ?? null) : null);
 
 const isObject = (value: Json): value is { [key: string]: Json } => typeof value === "object" && value !== null && !Array.isArray(value);
 

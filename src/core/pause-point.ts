@@ -5,7 +5,7 @@ import type { Transaction } from "./journal.js";
 import type { CallRow, PausePointRow } from "./rows.js";
 import { isApprovalMarker } from "./marker.js";
 import { storedJson } from "./outcome.js";
-import { policyOf, summaryOf } from "./policy.js";
+import { parseInput, policyOf, summaryOf } from "./policy.js";
 import type { Actor, Ports } from "./ports.js";
 import { liveRun, resume } from "./run.js";
 import type { InputFault } from "./tool.js";
@@ -36,7 +36,8 @@ export function decide(ports: Ports, tx: Transaction, actor: Actor, decision: De
     settlePausePoint(ports, tx, row, { state: "expired" });
     return expired(tx.store.get("pausePoints", n) ?? row);
   }
-  if (decision.version !== undefined && decision.version !== row.version) return changed(row);
+  // A card that an edit has replaced is decided by its version only: without one nobody has seen it (H12).
+  if ((decision.version ?? 1) !== row.version) return changed(row);
   return decideNow(ports, tx, actor, row, decision, opId);
 }
 
@@ -62,7 +63,7 @@ function afterTheFact(ports: Ports, row: PausePointRow, decision: Decision): Dec
   const same =
     row.decision === decision.decision &&
     canonicalJson(override ?? null) === canonicalJson(storedJson(row.payloadOverride) ?? null) &&
-    canonicalJson(decision.choice ?? null) === canonicalJson(storedJson(row.choice) ?? null);
+    (decision.decision === "reject" || canonicalJson(decision.choice ?? null) === canonicalJson(storedJson(row.choice) ?? null));
   const by = `${row.decidedBy} on ${row.decidedDevice}`;
   if (same) return { code: "same", message: `Already ${row.state} by ${by}.`, row };
   return { code: "conflict", message: `${by} ${row.state} this first. Your answer changed nothing.`, row };
@@ -72,7 +73,7 @@ function afterTheFact(ports: Ports, row: PausePointRow, decision: Decision): Dec
 function normalOverride(ports: Ports, row: PausePointRow, decision: Decision): Json | undefined {
   if (decision.payloadOverride === undefined || decision.decision === "reject") return undefined;
   const tool = ports.agent(ports.journal.conversation().skill).tools.get(row.action);
-  const parsed = tool && !tool.pause ? tool.parse(decision.payloadOverride) : undefined;
+  const parsed = tool && !tool.pause ? parseInput(tool, decision.payloadOverride) : undefined;
   const value = parsed?.ok ? parsed.value : decision.payloadOverride;
   return canonicalJson(value) === canonicalJson(storedJson(row.payload)) ? undefined : value;
 }
@@ -121,7 +122,7 @@ function faultsOf(ports: Ports, tx: Transaction, row: PausePointRow, decision: D
   const tool = ports.agent(tx.conversation.skill).tools.get(row.action);
   if (tool?.pause) return [...faults, ...shapeFaults(storedJson(row.payload) ?? null, decision.payloadOverride, ["payloadOverride"])];
   if (!tool) return [...faults, { path: ["payloadOverride"], message: `the tool ${row.action} is gone, so its input can't be edited` }];
-  const parsed = tool.parse(decision.payloadOverride);
+  const parsed = parseInput(tool, decision.payloadOverride);
   if (!parsed.ok) return [...faults, ...parsed.faults.map((fault) => ({ path: ["payloadOverride", ...fault.path], message: fault.message }))];
   return [...faults, ...policyFaults(() => tool.policy(parsed.value))];
 }

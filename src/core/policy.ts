@@ -7,7 +7,7 @@ import type { CallRow, RunRow } from "./rows.js";
 import { durationMs } from "./limits.js";
 import { isApprovalMarker } from "./marker.js";
 import type { Ports } from "./ports.js";
-import type { PausePointDraft, PolicyVerdict, Tool } from "./tool.js";
+import type { ParsedInput, PausePointDraft, PolicyVerdict, Tool } from "./tool.js";
 import { storedJson } from "./outcome.js";
 
 // Does this call need a human? Asked once, when the model has proposed it, in the transaction that stores it.
@@ -17,16 +17,40 @@ export type ProposedCall = LivePart & { type: "tool" };
 /** A tool's policy; one that throws counts as `ask`. */
 export function policyOf(tool: Tool, input: Json): PolicyVerdict {
   try {
-    return tool.policy(input);
+    const policy = tool.policy(input);
+    if (policy.verdict === "ask" && policy.terms.expiresIn !== undefined) durationMs(policy.terms.expiresIn);
+    return policy;
   } catch {
     return { verdict: "ask", terms: {} };
   }
 }
 
+/** A tool's parse; a schema that throws takes nothing. */
+export function parseInput(tool: Tool, input: unknown): ParsedInput {
+  try {
+    return tool.parse(input);
+  } catch {
+    return { ok: false, faults: [{ path: [], message: "the tool's schema failed on this value" }] };
+  }
+}
+
+/** Whether a second try is harmless. A tool that can't say is not idempotent: a person is asked (H5). */
+export function isIdempotent(tool: Tool, input: Json): boolean {
+  try {
+    return tool.idempotent(input);
+  } catch {
+    return false;
+  }
+}
+
+/** Longest sentence about a call: it stands in every frame that shows the call, and the input is shown whole beside it. */
+const SUMMARY_CHARS = 1000;
+
 /** A tool's sentence about a call; one that throws is replaced by the tool's name. */
 export function summaryOf(tool: Tool, input: Json): string {
   try {
-    return tool.summary(input);
+    const summary = tool.summary(input);
+    return summary.length <= SUMMARY_CHARS ? summary : `${summary.slice(0, SUMMARY_CHARS - 1)}…`;
   } catch {
     return tool.name;
   }
@@ -62,7 +86,7 @@ export function admitCall(ports: Ports, tx: Transaction, run: RunRow, index: num
   if (!tool) return refuse("failed", "invalid", `There is no tool named ${JSON.stringify(proposed.toolName.slice(0, 80))} here.`);
   const problem = unreadable(proposed, ports.limits.toolInputBytes);
   if (problem) return refuse("failed", "invalid", problem);
-  const parsed = tool.parse(proposed.input);
+  const parsed = parseInput(tool, proposed.input);
   if (!parsed.ok)
     return refuse("failed", "invalid", `The input does not fit the tool: ${parsed.faults.map((fault) => `${fault.path.join(".") || "input"}: ${fault.message}`).join("; ")}`);
 

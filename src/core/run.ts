@@ -2,7 +2,7 @@ import type { RunStatus, StopReason } from "../protocol/entities.js";
 import { assistantMessageId, pausePointId, runId } from "./ids.js";
 import { isLive, type Transaction } from "./journal.js";
 import type { CallRow, RunRow, StepRow } from "./rows.js";
-import { openPausePoint } from "./policy.js";
+import { isIdempotent, openPausePoint } from "./policy.js";
 import type { Ports } from "./ports.js";
 import { storedJson } from "./outcome.js";
 import type { StoredPart } from "./views.js";
@@ -63,7 +63,7 @@ function recoverDead(ports: Ports, tx: Transaction, run: RunRow, calls: CallRow[
     if (call.state !== "started" || isExecuting(call)) continue;
     const tool = tools.get(call.tool);
     const input = storedJson(call.override ?? call.input);
-    const idempotent = tool !== undefined && input !== undefined && tool.idempotent(input);
+    const idempotent = tool !== undefined && input !== undefined && isIdempotent(tool, input);
     ports.log("call.interrupted", { run: runId(run.turn), call: call.toolCallId, tries: call.tries });
     if (!idempotent) {
       askWhatHappened(ports, tx, run, call, "interrupted");

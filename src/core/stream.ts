@@ -47,8 +47,8 @@ export async function streamStep(ports: Ports, run: RunRow, isExecuting: (call: 
       if (chunk.type === "error") throw new Error(String(chunk["errorText"]));
       if (chunk.type === "finish" || chunk.type === "message-metadata") countTokens(usage, chunk);
       if (!STREAMED.has(chunk.type)) continue;
-      live.push(named.rename(chunk));
-      if (live.bytes > limits.stepBytes) throw new Error("The model's answer is longer than one step may be, so it was cut.");
+      if (!live.push(named.rename(chunk), limits.stepBytes)) throw new Error("The model's answer is longer than one step may be, so it was cut.");
+      if (named.count > limits.callsPerStep) throw new Error(`The model proposed more than ${limits.callsPerStep} calls at once, so none of them was taken.`);
     }
     if (live.parts.length === 0) failure = "The model gave an empty answer. Write again to try once more.";
   } catch (error) {
@@ -121,6 +121,10 @@ class CallIds {
   #next = 0;
 
   constructor(private readonly run: RunRow) {}
+
+  get count(): number {
+    return this.#next;
+  }
 
   rename(chunk: Chunk): Chunk {
     if (!chunk.type.startsWith("tool-input")) return chunk;

@@ -115,8 +115,8 @@ export const FAULTS: Fault[] = [
     rule: "H15",
     fault: "a deleted conversation keeps its rows",
     file: "src/conversation/outbox.ts",
-    find: "tx.conversation.version === load.conversation?.version) tx.store.purge();",
-    replace: "tx.conversation.version === load.conversation?.version) return;",
+    find: "if (tx.conversation.deletedAt !== null && !this.#load()) tx.store.purge();",
+    replace: "void tx;",
     tests: "outbox",
   },
   {

@@ -42,6 +42,7 @@ function failingTests(fault: Fault): string[] {
 function testsOf(rule: string): number {
   const files = [
     "test/contract/decide.ts",
+    "test/contract/edges.ts",
     "test/contract/run.ts",
     "test/contract/texts.ts",
     "test/contract/limits.ts",

@@ -102,7 +102,12 @@ export class World {
 
   #process(): { journal: Journal; engine: Engine } {
     const journal = new Journal(this.store, this.clock.now);
-    journal.events = { arm: () => {}, rolledBack: () => {}, committed: (changes) => void this.changes.push(changes) };
+    journal.events = {
+      arm: () => {},
+      rolledBack: () => {},
+      committed: (changes) => void this.changes.push(changes),
+      untold: (error) => void this.logs.push({ event: "tell.failed", error: String(error) }),
+    };
     const engine = new Engine({
       journal,
       clock: this.clock,

@@ -1,6 +1,7 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { SqliteStore } from "../../src/conversation/journal.js";
 import { decideScenarios } from "../contract/decide.js";
+import { edgeScenarios } from "../contract/edges.js";
 import { limitScenarios } from "../contract/limits.js";
 import { runScenarios } from "../contract/run.js";
 import { runAgainst } from "../contract/suite.js";
@@ -15,5 +16,11 @@ runAgainst(
     const stub = env.CONVERSATION.getByName(`c_${count.toString(16).padStart(32, "0")}`);
     await runInDurableObject(stub, (_, state) => body(new SqliteStore(state.storage)));
   },
-  { "pause points": decideScenarios, "the run": runScenarios, "texts and what the model is told": textScenarios, "limits and cancelling": limitScenarios },
+  {
+    "pause points": decideScenarios,
+    "what a review found": edgeScenarios,
+    "the run": runScenarios,
+    "texts and what the model is told": textScenarios,
+    "limits and cancelling": limitScenarios,
+  },
 );

@@ -1,5 +1,6 @@
 import { MemoryStore } from "../../../src/core/memory-store.js";
 import { decideScenarios } from "../../contract/decide.js";
+import { edgeScenarios } from "../../contract/edges.js";
 import { limitScenarios } from "../../contract/limits.js";
 import { runScenarios } from "../../contract/run.js";
 import { runAgainst } from "../../contract/suite.js";
@@ -7,6 +8,7 @@ import { textScenarios } from "../../contract/texts.js";
 
 runAgainst("in memory", (body) => body(new MemoryStore()), {
   "pause points": decideScenarios,
+  "what a review found": edgeScenarios,
   "the run": runScenarios,
   "texts and what the model is told": textScenarios,
   "limits and cancelling": limitScenarios,

@@ -1,0 +1,73 @@
+import type { MessageStep } from "../protocol/entities.js";
+import { byteLength } from "../protocol/json.js";
+import type { Journal } from "../core/journal.js";
+import { messageStepView } from "../core/views.js";
+
+/** In a frame, a part over this size is cut and says so; the whole is fetched by `GET …/messages/:id` (H20). */
+const PART_BYTES = 16 * 1024;
+
+export const sizeOf = (value: unknown): number => byteLength(JSON.stringify(value));
+
+/**
+ * The messages before a position, oldest first, until there are `limit` steps or `bytes` are used up. Messages
+ * are whole, for the next page begins at a position: one that is larger than the page is alone on it, with its
+ * parts cut until it fits.
+ */
+export function wholeMessages(
+  journal: Journal,
+  before: number,
+  limit: number,
+  bytes: number,
+  show = (step: MessageStep): MessageStep => step,
+): { steps: MessageStep[]; hasOlder: boolean } {
+  const positions = new Set(journal.read.stepsBefore(before, limit).map((row) => row.position));
+  const steps: MessageStep[] = [];
+  let left = bytes;
+  for (const position of positions) {
+    let message = stepsOf(journal, position).map(show);
+    if (steps.length > 0 && (steps.length + message.length > limit || sizeOf(message) > left)) break;
+    if (sizeOf(message) > left) message = fit(message, bytes);
+    left -= sizeOf(message);
+    steps.unshift(...message);
+  }
+  return { steps, hasOlder: steps.length > 0 && journal.read.stepsBefore(steps[0]?.position ?? 0, 1).length > 0 };
+}
+
+/** One message, its parts cut only if it is larger than `bytes`. */
+export function wholeMessage(journal: Journal, position: number, bytes: number): MessageStep[] {
+  const message = stepsOf(journal, position);
+  return sizeOf(message) > bytes ? fit(message, bytes) : message;
+}
+
+const stepsOf = (journal: Journal, position: number): MessageStep[] => journal.read.message(position).map((row) => messageStepView(journal.read, journal.conversation().id, row));
+
+/** Cuts parts harder and harder until the message fits. What is left of a part is its shape, and how much was cut. */
+function fit(message: MessageStep[], bytes: number): MessageStep[] {
+  const parts = message.reduce((sum, step) => sum + step.parts.length, 0);
+  let cut = message;
+  for (let most = Math.max(256, Math.floor(bytes / parts)); sizeOf(cut) > bytes && most >= 64; most = Math.floor(most / 2)) {
+    cut = message.map((step) => ({ ...step, parts: step.parts.map((part) => cutPart(part, most)) }));
+  }
+  return cut;
+}
+
+/** A step as it goes into a frame. */
+export function cutStep(step: MessageStep): MessageStep {
+  const most = step.parts.length <= 40 ? PART_BYTES : Math.max(256, Math.floor((600 * 1024) / step.parts.length));
+  return { ...step, parts: step.parts.map((part) => cutPart(part, most)) };
+}
+
+function cutPart(part: MessageStep["parts"][number], most: number): MessageStep["parts"][number] {
+  if (sizeOf(part) <= most) return part;
+  const cut: Record<string, number> = {};
+  const kept: MessageStep["parts"][number] = { type: part.type };
+  for (const [field, value] of Object.entries(part)) {
+    const bytes = sizeOf(value);
+    if (bytes <= most / 4) kept[field] = value;
+    else {
+      cut[field] = bytes;
+      kept[field] = typeof value === "string" ? value.slice(0, Math.floor(most / 8)) : null;
+    }
+  }
+  return { ...kept, cut };
+}
