@@ -23,7 +23,7 @@ CREATE TABLE conversation (
   state TEXT NOT NULL CHECK (state IN ('idle','running','paused')), pause_point_id TEXT, head INTEGER NOT NULL, head_id TEXT,
   next_position INTEGER NOT NULL, next_pause_point INTEGER NOT NULL, turn INTEGER NOT NULL, lingering INTEGER,
   epoch TEXT NOT NULL, seq INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, deleted_at INTEGER,
-  version INTEGER NOT NULL, mirrored INTEGER NOT NULL, schema INTEGER NOT NULL DEFAULT 1
+  version INTEGER NOT NULL, mirrored INTEGER NOT NULL, schema INTEGER NOT NULL DEFAULT 1, head_by TEXT, head_op TEXT, word TEXT
 );
 CREATE TABLE members (
   person TEXT PRIMARY KEY, role TEXT NOT NULL CHECK (role IN ('owner','approver','viewer')), removed INTEGER NOT NULL,
@@ -32,7 +32,7 @@ CREATE TABLE members (
 CREATE TABLE steps (
   position INTEGER NOT NULL, step INTEGER NOT NULL, seq INTEGER NOT NULL, message_id TEXT NOT NULL, parent INTEGER NOT NULL, parent_id TEXT,
   role TEXT NOT NULL CHECK (role IN ('user','assistant')), turn INTEGER NOT NULL, person TEXT, device TEXT, op_id TEXT,
-  delivery TEXT NOT NULL CHECK (delivery IN ('sent','queued','unanswered')), created_at INTEGER NOT NULL, parts TEXT NOT NULL,
+  delivery TEXT NOT NULL CHECK (delivery IN ('sent','queued','unanswered')), created_at INTEGER NOT NULL, withdrew INTEGER, parts TEXT NOT NULL,
   PRIMARY KEY (position, step)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX steps_user ON steps (message_id) WHERE role = 'user';
@@ -42,7 +42,7 @@ CREATE TABLE runs (
   stop_reason TEXT, detail TEXT, position INTEGER NOT NULL, message_id TEXT NOT NULL, parent INTEGER NOT NULL, parent_id TEXT,
   step INTEGER NOT NULL, since_step INTEGER NOT NULL, attempt INTEGER NOT NULL, fruitless INTEGER NOT NULL, first_pause_point INTEGER NOT NULL,
   person TEXT NOT NULL, started_at INTEGER NOT NULL, ended_at INTEGER, cancelled_by TEXT, op_id TEXT,
-  input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL
+  input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, begun_op TEXT
 );
 CREATE INDEX runs_op ON runs (op_id) WHERE op_id IS NOT NULL;
 CREATE TABLE calls (
@@ -59,14 +59,40 @@ CREATE TABLE pause_points (
   kind TEXT NOT NULL CHECK (kind IN ('approval','choice','data_entry','clarification','recovery')), risk TEXT NOT NULL CHECK (risk IN ('low','medium','high')),
   on_expiry TEXT NOT NULL CHECK (on_expiry IN ('continue','halt')), created_at INTEGER NOT NULL, expires_at INTEGER, decided_at INTEGER,
   decision TEXT, decided_by TEXT, decided_device TEXT, decided_via TEXT, op_id TEXT, title TEXT NOT NULL, summary TEXT NOT NULL,
-  options TEXT, choice TEXT, reply TEXT, description TEXT NOT NULL, payload TEXT, payload_override TEXT, payload_schema TEXT
+  options TEXT, choice TEXT, reply TEXT, description TEXT NOT NULL, payload TEXT, payload_override TEXT, payload_schema TEXT,
+  for_person TEXT, replaced_by TEXT, replaced_op TEXT
 );
+CREATE TABLE catalog (server TEXT PRIMARY KEY, tools TEXT NOT NULL, seen_at INTEGER NOT NULL) WITHOUT ROWID;
 `;
 
-const NAMES = { conversation: "conversation", members: "members", steps: "steps", runs: "runs", calls: "calls", pausePoints: "pause_points" } as const satisfies Record<
-  Table,
-  string
->;
+/**
+ * What each version of the tables added to the one before. Only additions, each with a default: the code of the
+ * release before must still run on these tables (H15).
+ */
+const ADDED: Record<number, string> = {
+  2: `
+ALTER TABLE conversation ADD COLUMN head_by TEXT;
+ALTER TABLE conversation ADD COLUMN head_op TEXT;
+ALTER TABLE conversation ADD COLUMN word TEXT;
+ALTER TABLE steps ADD COLUMN withdrew INTEGER;
+ALTER TABLE runs ADD COLUMN begun_op TEXT;
+ALTER TABLE pause_points ADD COLUMN for_person TEXT;
+ALTER TABLE pause_points ADD COLUMN replaced_by TEXT;
+ALTER TABLE pause_points ADD COLUMN replaced_op TEXT;
+CREATE TABLE catalog (server TEXT PRIMARY KEY, tools TEXT NOT NULL, seen_at INTEGER NOT NULL) WITHOUT ROWID;
+`,
+};
+const VERSION = 2;
+
+const NAMES = {
+  conversation: "conversation",
+  members: "members",
+  steps: "steps",
+  runs: "runs",
+  calls: "calls",
+  pausePoints: "pause_points",
+  catalog: "catalog",
+} as const satisfies Record<Table, string>;
 
 const snakeNames = new Map<string, string>();
 const camelNames = new Map<string, string>();
@@ -105,17 +131,19 @@ export class SqliteStore implements Store {
   }
 
   create(): void {
-    for (const statement of SCHEMA.split(";")) if (statement.trim()) this.storage.sql.exec(statement);
+    this.#execute(SCHEMA);
   }
 
   purge(): void {
-    for (const table of ["members", "steps", "runs", "calls", "pause_points"]) this.storage.sql.exec(`DELETE FROM ${table}`);
+    for (const table of ["members", "steps", "runs", "calls", "pause_points", "catalog"]) this.storage.sql.exec(`DELETE FROM ${table}`);
   }
 
   insert<T extends Table>(table: T, row: Tables[T]): void {
-    const names = Object.keys(row);
+    // The tables are as new as this code, or newer: an older release's were brought up when they were opened.
+    const columns: object = table === "conversation" ? { ...row, schema: VERSION } : row;
+    const names = Object.keys(columns);
     const marks = names.map(() => "?").join(",");
-    this.storage.sql.exec(`INSERT INTO ${NAMES[table]} (${names.map((name) => `"${snake(name)}"`).join(",")}) VALUES (${marks})`, ...(Object.values(row) as Value[]));
+    this.storage.sql.exec(`INSERT INTO ${NAMES[table]} (${names.map((name) => `"${snake(name)}"`).join(",")}) VALUES (${marks})`, ...(Object.values(columns) as Value[]));
     this.#made = true;
   }
 
@@ -195,8 +223,25 @@ export class SqliteStore implements Store {
 
   // An object without a conversation has no tables, and must not get any by being asked (DESIGN §5).
   #exists(): boolean {
-    this.#made ||= this.storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'conversation'").toArray().length > 0;
-    return this.#made;
+    if (this.#made) return true;
+    if (this.storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'conversation'").toArray().length === 0) return false;
+    this.#migrate();
+    this.#made = true;
+    return true;
+  }
+
+  /** Brings the tables of an older release up to this one's, wholly or not at all (H15). */
+  #migrate(): void {
+    const found = Number(this.storage.sql.exec("SELECT schema FROM conversation").toArray()[0]?.["schema"] ?? VERSION);
+    if (found >= VERSION) return;
+    this.storage.transactionSync(() => {
+      for (let version = found + 1; version <= VERSION; version += 1) this.#execute(ADDED[version] ?? "");
+      this.storage.sql.exec("UPDATE conversation SET schema = ?", VERSION);
+    });
+  }
+
+  #execute(statements: string): void {
+    for (const statement of statements.split(";")) if (statement.trim()) this.storage.sql.exec(statement);
   }
 
   #rows<Row>(query: string, ...values: Value[]): Row[] {

@@ -60,6 +60,7 @@ export function send(ports: Ports, tx: Transaction, actor: Actor, command: SendC
     opId: command.opId,
     delivery: run ? "queued" : "sent",
     createdAt: tx.now,
+    withdrew: command.withdraw ? 1 : null,
     parts: JSON.stringify([{ type: "text", text: command.text }]),
   };
   tx.insertStep(step);

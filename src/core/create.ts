@@ -19,6 +19,9 @@ export function createConversation(tx: Transaction, made: { id: string; owner: s
     deletedAt: null,
     version: 1,
     mirrored: 0,
+    headBy: null,
+    headOp: null,
+    word: null,
   };
   tx.insertConversation(row);
   tx.putMember(made.owner, "owner", false);

@@ -4,7 +4,7 @@ type Rows = { [T in Table]: Map<string, Tables[T]> };
 
 /** A journal's rows in maps, for tests and simulation. Rows are replaced, never changed in place, so undo is a list. */
 export class MemoryStore implements Store {
-  #rows: Rows = { conversation: new Map(), members: new Map(), steps: new Map(), runs: new Map(), calls: new Map(), pausePoints: new Map() };
+  #rows: Rows = { conversation: new Map(), members: new Map(), steps: new Map(), runs: new Map(), calls: new Map(), pausePoints: new Map(), catalog: new Map() };
   #undo: (() => void)[] | null = null;
 
   atomically<T>(body: () => T): T {
@@ -23,7 +23,7 @@ export class MemoryStore implements Store {
   create(): void {}
 
   purge(): void {
-    for (const table of ["members", "steps", "runs", "calls", "pausePoints"] as const) this.#rows[table].clear();
+    for (const table of ["members", "steps", "runs", "calls", "pausePoints", "catalog"] as const) this.#rows[table].clear();
   }
 
   insert<T extends Table>(table: T, row: Tables[T]): void {

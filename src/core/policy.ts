@@ -196,6 +196,9 @@ export function openPausePoint(ports: Ports, tx: Transaction, run: RunRow, call:
     payload: opening.payload === undefined ? null : JSON.stringify(opening.payload),
     payloadOverride: null,
     payloadSchema: opening.payloadSchema === null ? null : JSON.stringify(opening.payloadSchema),
+    forPerson: null,
+    replacedBy: null,
+    replacedOp: null,
   });
   tx.patchConversation({ nextPausePoint: n + 1, pausePointId: conversation.pausePointId ?? pausePointId(conversation.id, n) });
 }

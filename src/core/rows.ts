@@ -40,6 +40,11 @@ export interface ConversationRow {
   deletedAt: number | null;
   version: number;
   mirrored: number;
+  /** Who chose the head last, and the `opId` of that (S5). */
+  headBy: string | null;
+  headOp: string | null;
+  /** Marks a synthetic message for the model in `RESUME_MODE=message`; made when first needed. Never shown to a client. */
+  word: string | null;
 }
 
 export interface MemberRow {
@@ -65,6 +70,8 @@ export interface StepRow {
   opId: string | null;
   delivery: Delivery;
   createdAt: number;
+  /** A text that withdrew the cards it found pending (S5). */
+  withdrew: 0 | 1 | null;
   /** JSON text of the parts; tool parts are `{type:"call", index}` and come from their call rows. */
   parts: string;
 }
@@ -96,6 +103,8 @@ export interface RunRow {
   opId: string | null;
   inputTokens: number;
   outputTokens: number;
+  /** The `opId` of the regeneration that began it (S5). */
+  begunOp: string | null;
 }
 
 export interface CallRow {
@@ -159,6 +168,19 @@ export interface PausePointRow {
   payload: string | null;
   payloadOverride: string | null;
   payloadSchema: string | null;
+  /** The only person who may answer, for a question to a device; null: whoever may decide. */
+  forPerson: string | null;
+  /** Whose edit replaced the card last, and the `opId` of that (S5, H12). */
+  replacedBy: string | null;
+  replacedOp: string | null;
+}
+
+/** The tools of an MCP server as it last described them: what a call is shown, parsed and judged by. */
+export interface CatalogRow {
+  server: string;
+  /** JSON text. */
+  tools: string;
+  seenAt: number;
 }
 
 export interface Tables {
@@ -168,6 +190,7 @@ export interface Tables {
   runs: RunRow;
   calls: CallRow;
   pausePoints: PausePointRow;
+  catalog: CatalogRow;
 }
 export type Table = keyof Tables;
 export type Key = readonly (string | number)[];
@@ -180,6 +203,7 @@ export const KEYS = {
   runs: ["turn"],
   calls: ["turn", "step", "index"],
   pausePoints: ["n"],
+  catalog: ["server"],
 } as const satisfies { [T in Table]: readonly (keyof Tables[T])[] };
 
 export type Operation = { kind: "send"; step: StepRow } | { kind: "decide"; pausePoint: PausePointRow } | { kind: "cancel"; run: RunRow };

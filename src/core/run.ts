@@ -167,6 +167,7 @@ export function startRun(tx: Transaction, answers: { position: number; messageId
     opId: null,
     inputTokens: 0,
     outputTokens: 0,
+    begunOp: null,
   });
   tx.patchConversation({ turn, nextPosition: position + 1, head: position, headId: messageId, state: "running", pausePointId: null });
 }
@@ -250,6 +251,7 @@ export function insertAssistantStep(tx: Transaction, run: RunRow, parts: StoredP
     opId: null,
     delivery: "sent",
     createdAt: tx.now,
+    withdrew: null,
     parts: JSON.stringify(parts),
   });
 }

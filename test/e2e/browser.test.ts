@@ -241,7 +241,7 @@ describe.skipIf(!hasBrowser)("one device", () => {
     await answer(laptop, /coffee/i);
     await say(laptop, "ask me to fill in name and seats");
     await card(laptop, "pending").waitFor();
-    await laptop.getByLabel(/name/i).last().fill("Ana");
+    await card(laptop, "pending").getByLabel(/name/i).fill("Ana");
     await laptop.getByRole("button", { name: /^Send 2 fields/ }).click();
     await answer(laptop, /Ana/);
   });
