@@ -1,6 +1,6 @@
 import type { Decision, DecisionCode } from "../protocol/commands.js";
 import type { Ack } from "../protocol/frames.js";
-import type { CommandOutcome } from "../core/commands.js";
+import type { CommandOutcome } from "../core/command.js";
 import { pausePointNumber } from "../core/ids.js";
 import type { Journal } from "../core/journal.js";
 import type { Actor } from "../core/ports.js";
@@ -26,9 +26,11 @@ const STATUS: Record<DecisionCode, Ack["status"]> = {
 export function acknowledgeDecision(journal: Journal, actor: Actor, opId: string, decision: Decision, decide: () => Decided[]): Ack {
   const known = journal.read.operation(actor.person, opId);
   const reused: Ack = { type: "ack", opId, status: "rejected", code: "op_reused", message: "This opId was used for something else. Use a new one for each command." };
-  if (known && !(known.kind === "decide" && known.pausePoint.n === pausePointNumber(journal.conversation().id, decision.pausePointId))) return reused;
+  const n = pausePointNumber(journal.conversation().id, decision.pausePointId);
+  if (known && !((known.kind === "decide" || known.kind === "replace") && known.pausePoint.n === n)) return reused;
+  if (known?.kind === "replace" && decision.version === known.pausePoint.version) return reused;
   const outcome = decide()[0];
-  if (!outcome || (known && outcome.code !== "same")) return reused;
+  if (!outcome || (known?.kind === "decide" && outcome.code !== "same")) return reused;
   return { type: "ack", opId, status: STATUS[outcome.code], code: outcome.code, message: outcome.message, ...(outcome.card ? { current: fit(outcome.card) } : {}) };
 }
 

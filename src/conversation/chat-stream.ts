@@ -1,6 +1,7 @@
 import type { Chunk, LiveAttempt } from "../protocol/frames.js";
 import { foldChunks, type LivePart } from "../protocol/fold.js";
 import { canonicalJson } from "../protocol/json.js";
+import { branchUp } from "../core/branches.js";
 import { assistantMessageId, runId } from "../core/ids.js";
 import type { Journal } from "../core/journal.js";
 import type { RunRow, StepRow } from "../core/rows.js";
@@ -279,15 +280,23 @@ function isWhole(parts: LivePart[], row: StepRow): boolean {
   return closed && canonicalJson(storeParts(parts, true)) === canonicalJson(storedParts(row).filter((part) => part.type !== "data-notice"));
 }
 
-/** The agent's next message after a position. */
+/** The agent's next message after a position, on the branch in use. */
 export function messageAfter(journal: Journal, position: number): { position: number; turn: number } | null {
-  const newest = journal.run(journal.conversation().turn);
-  for (let next = position + 1; newest && next <= newest.position; next += 1) {
-    if (next === newest.position) return { position: next, turn: newest.turn };
-    const row = journal.read.message(next)[0];
-    if (row?.role === "assistant") return { position: next, turn: row.turn };
+  let next: { position: number; turn: number } | null = null;
+  for (const at of branchUp(journal.read, journal.conversation().head)) {
+    if (at === position) return next;
+    if (at < position) return null;
+    next = agentMessage(journal, at) ?? next;
   }
   return null;
+}
+
+/** An agent's message, the one being written included. */
+export function agentMessage(journal: Journal, position: number): { position: number; turn: number } | null {
+  const run = journal.run(journal.conversation().turn);
+  if (run?.position === position) return { position, turn: run.turn };
+  const row = journal.read.message(position)[0];
+  return row?.role === "assistant" ? { position, turn: row.turn } : null;
 }
 
 /** A stream that says that nothing is to come: the text waits for the live run, or its run ended before it was read (H9). */

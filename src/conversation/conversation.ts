@@ -2,7 +2,8 @@ import { DurableObject } from "cloudflare:workers";
 import type { Decision } from "../protocol/commands.js";
 import type { Conversation as ConversationEntity, MessageStep, PausePoint, Role, Run } from "../protocol/entities.js";
 import { createConversation } from "../core/create.js";
-import type { CommandOutcome } from "../core/commands.js";
+import { messageNamed } from "../core/branches.js";
+import type { CommandOutcome } from "../core/command.js";
 import { Engine } from "../core/engine.js";
 import { pausePointNumber } from "../core/ids.js";
 import { Journal, type Changes } from "../core/journal.js";
@@ -12,7 +13,7 @@ import { conversationView, pausePointView, runView } from "../core/views.js";
 import { readSettings, type Env, type Settings } from "../settings.js";
 import { acknowledge, acknowledgeDecision } from "./acks.js";
 import { Chat, chatRequest } from "./chat.js";
-import { wholeMessage, wholeMessages } from "./pages.js";
+import { branchPage, wholeMessage, type Page } from "./pages.js";
 import { SqliteStore } from "./journal.js";
 import { Outbox } from "./outbox.js";
 import { Sockets } from "./sockets.js";
@@ -71,6 +72,8 @@ export class Conversation extends DurableObject<Env> {
       send: (actor, frame) => acknowledge(frame.opId, this.engine.send(actor, frame)),
       decide: (actor, { opId, type: _, ...decision }) => acknowledgeDecision(this.journal, actor, opId, decision, () => this.#decide(actor, [decision], opId)),
       cancel: (actor, frame) => acknowledge(frame.opId, this.engine.cancel(actor, frame)),
+      regenerate: (actor, frame) => acknowledge(frame.opId, this.engine.regenerate(actor, frame)),
+      head: (actor, frame) => acknowledge(frame.opId, this.engine.head(actor, frame)),
       live: () => this.engine.live(),
     });
     this.journal.events = { arm: this.#timers.arm, rolledBack: () => this.#timers.forget(false), committed: (changes) => this.#committed(changes), untold: this.#untold };
@@ -103,17 +106,15 @@ export class Conversation extends DurableObject<Env> {
     return run && runView(run);
   }
 
-  /** The newest whole messages before a position, oldest first; null for who may not see them. */
-  messages(person: string, before: number | null, limit: number): { steps: MessageStep[]; hasOlder: boolean } | null {
-    return this.#roleOf(person) ? wholeMessages(this.journal, before ?? Number.MAX_SAFE_INTEGER, limit, ANSWER_BYTES) : null;
+  /** Whole messages of the branch in use, oldest first, above the one at `before`; null for who may not see them. */
+  messages(person: string, before: number | null, limit: number): Page | null {
+    return this.#roleOf(person) ? branchPage(this.journal, before, limit, ANSWER_BYTES) : null;
   }
 
   /** All steps of one message. */
   message(person: string, messageId: string): MessageStep[] | null {
     if (!this.#roleOf(person)) return null;
-    const own = /^m([1-9]\d{0,9})$/.exec(messageId)?.[1];
-    const position = own ? Number(own) : (this.journal.read.userStep(messageId)?.position ?? 0);
-    const steps = wholeMessage(this.journal, position, ANSWER_BYTES);
+    const steps = wholeMessage(this.journal, messageNamed(this.journal.read, messageId)?.position ?? 0, ANSWER_BYTES);
     return steps.length ? steps : null;
   }
 
@@ -129,6 +130,11 @@ export class Conversation extends DurableObject<Env> {
 
   cancel(actor: Actor, runId: string): CommandOutcome {
     return this.#exists() ? this.engine.cancel(actor, { opId: null, runId }) : NOT_FOUND;
+  }
+
+  /** Chooses the branch in use. */
+  head(actor: Actor, messageId: string, withdraw: boolean): CommandOutcome {
+    return this.#exists() ? this.engine.head(actor, { opId: null, messageId, withdraw }) : NOT_FOUND;
   }
 
   rename(actor: Actor, title: string): CommandOutcome {

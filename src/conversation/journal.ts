@@ -6,6 +6,7 @@ import {
   type MemberRow,
   type Operation,
   type PausePointRow,
+  type Place,
   type RunRow,
   type StepRow,
   type Store,
@@ -176,6 +177,10 @@ export class SqliteStore implements Store {
     return this.#rows("SELECT * FROM steps WHERE position = ? ORDER BY step", position);
   }
 
+  places(after: number): Place[] {
+    return this.#rows("SELECT DISTINCT position, message_id, parent FROM steps WHERE position > ? ORDER BY position", after);
+  }
+
   stepsBefore(position: number, limit: number): StepRow[] {
     return this.#rows("SELECT * FROM steps WHERE position < ? ORDER BY position DESC, step DESC LIMIT ?", position, limit);
   }
@@ -205,8 +210,14 @@ export class SqliteStore implements Store {
     if (step) return { kind: "send", step };
     const run = this.#rows<RunRow>("SELECT * FROM runs WHERE op_id = ? AND cancelled_by = ?", opId, person)[0];
     if (run) return { kind: "cancel", run };
-    const pausePoint = this.#rows<PausePointRow>("SELECT * FROM pause_points WHERE op_id = ? AND decided_by = ?", opId, person)[0];
-    return pausePoint ? { kind: "decide", pausePoint } : null;
+    const begun = this.#rows<RunRow>("SELECT * FROM runs WHERE begun_op = ? AND person = ?", opId, person)[0];
+    if (begun) return { kind: "regenerate", run: begun };
+    const decided = this.#rows<PausePointRow>("SELECT * FROM pause_points WHERE op_id = ? AND decided_by = ?", opId, person)[0];
+    if (decided) return { kind: "decide", pausePoint: decided };
+    const replaced = this.#rows<PausePointRow>("SELECT * FROM pause_points WHERE replaced_op = ? AND replaced_by = ?", opId, person)[0];
+    if (replaced) return { kind: "replace", pausePoint: replaced };
+    const conversation = this.get("conversation");
+    return conversation?.headBy === person && conversation.headOp === opId ? { kind: "head" } : null;
   }
 
   changedSince(seq: number, limit: number): ChangedRows {

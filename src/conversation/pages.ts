@@ -1,6 +1,7 @@
 import type { MessageStep } from "../protocol/entities.js";
 import { byteLength } from "../protocol/json.js";
 import type { Journal } from "../core/journal.js";
+import { branchUp } from "../core/branches.js";
 import { messageStepView } from "../core/views.js";
 
 /** In a frame, a part over this size is cut and says so; the whole is fetched by `GET …/messages/:id` (H20). */
@@ -8,29 +9,43 @@ const PART_BYTES = 16 * 1024;
 
 export const sizeOf = (value: unknown): number => byteLength(JSON.stringify(value));
 
-/**
- * The messages before a position, oldest first, until there are `limit` steps or `bytes` are used up. Messages
- * are whole, for the next page begins at a position: one that is larger than the page is alone on it, with its
- * parts cut until it fits.
- */
-export function wholeMessages(
-  journal: Journal,
-  before: number,
-  limit: number,
-  bytes: number,
-  show = (step: MessageStep): MessageStep => step,
-): { steps: MessageStep[]; hasOlder: boolean } {
+export interface Page {
+  steps: MessageStep[];
+  hasOlder: boolean;
+}
+
+/** The newest messages before a position, of every branch. */
+export function pageBefore(journal: Journal, before: number, limit: number, bytes: number, show?: (step: MessageStep) => MessageStep): Page {
   const positions = new Set(journal.read.stepsBefore(before, limit).map((row) => row.position));
+  const { steps } = wholeMessages(journal, positions, limit, bytes, show);
+  return { steps, hasOlder: steps.length > 0 && journal.read.stepsBefore(steps[0]?.position ?? 0, 1).length > 0 };
+}
+
+/** The newest messages of the branch in use, texts that wait at its end; or those above the message at a position. */
+export function branchPage(journal: Journal, before: number | null, limit: number, bytes: number): Page {
+  if (before !== null) return wholeMessages(journal, branchUp(journal.read, journal.read.message(before)[0]?.parent ?? 0), limit, bytes);
+  const { head } = journal.conversation();
+  const waiting = journal.liveRun() ? journal.read.queued(head).map((row) => row.position) : [];
+  return wholeMessages(journal, [...waiting.toReversed(), ...branchUp(journal.read, head)], limit, bytes);
+}
+
+/**
+ * Messages at these positions, newest first, until there are `limit` steps or `bytes` are used up; given oldest
+ * first. Messages are whole, for the next page begins at a position: one that is larger than the page is alone
+ * on it, with its parts cut until it fits.
+ */
+function wholeMessages(journal: Journal, positions: Iterable<number>, limit: number, bytes: number, show = (step: MessageStep): MessageStep => step): Page {
   const steps: MessageStep[] = [];
   let left = bytes;
   for (const position of positions) {
     let message = stepsOf(journal, position).map(show);
-    if (steps.length > 0 && (steps.length + message.length > limit || sizeOf(message) > left)) break;
+    if (message.length === 0) continue;
+    if (steps.length > 0 && (steps.length + message.length > limit || sizeOf(message) > left)) return { steps, hasOlder: true };
     if (sizeOf(message) > left) message = fit(message, bytes);
     left -= sizeOf(message);
     steps.unshift(...message);
   }
-  return { steps, hasOlder: steps.length > 0 && journal.read.stepsBefore(steps[0]?.position ?? 0, 1).length > 0 };
+  return { steps, hasOlder: false };
 }
 
 /** One message, its parts cut only if it is larger than `bytes`. */

@@ -2,7 +2,7 @@ import type { LiveAttempt, ServerFrame, Welcome, Change } from "../protocol/fram
 import { PROTOCOL, SERVER_FRAME_BYTES } from "../protocol/frames.js";
 import type { MessageStep, PausePoint, Presence, Role } from "../protocol/entities.js";
 import { byteLength } from "../protocol/json.js";
-import { cutStep, sizeOf, wholeMessages } from "./pages.js";
+import { cutStep, pageBefore, sizeOf } from "./pages.js";
 import { conversationView, messageStepView, pausePointView, runView } from "../core/views.js";
 import type { Changes, Journal } from "../core/journal.js";
 import type { PausePointRow, StepRow } from "../core/rows.js";
@@ -62,7 +62,7 @@ const newestPage = (journal: Journal): Snapshot => ({ mode: "snapshot", ...page(
 
 /** The newest whole messages before a position that fit a frame, with the pause points they show. */
 export function page(journal: Journal, before: number, always: PausePointRow[] = []): Pick<Snapshot, "messages" | "pausePoints" | "hasOlder"> {
-  const { steps: messages, hasOlder } = wholeMessages(journal, before, PAGE_STEPS, MESSAGES_BYTES, cutStep);
+  const { steps: messages, hasOlder } = pageBefore(journal, before, PAGE_STEPS, MESSAGES_BYTES, cutStep);
   const shown = messages.flatMap((step) => step.calls.flatMap((call) => (call.pausePointId ? [Number(call.pausePointId.split(".")[1])] : [])));
   const pausePoints = new Map(always.map((row) => [row.n, row]));
   for (const n of shown) {

@@ -4,6 +4,7 @@ import { device, type Device, type Presence } from "../protocol/entities.js";
 import { byteLength } from "../protocol/json.js";
 import { parseUntrusted } from "../protocol/parse.js";
 import type { Changes, Journal } from "../core/journal.js";
+import { positionOf } from "../core/ids.js";
 import type { Actor } from "../core/ports.js";
 import { changeFrames, encode, page, welcome } from "./snapshot.js";
 
@@ -32,6 +33,8 @@ export interface Commands {
   send(actor: Actor, frame: ClientFrame & { type: "send" }): Ack;
   decide(actor: Actor, frame: ClientFrame & { type: "decide" }): Ack;
   cancel(actor: Actor, frame: ClientFrame & { type: "cancel" }): Ack;
+  regenerate(actor: Actor, frame: ClientFrame & { type: "regenerate" }): Ack;
+  head(actor: Actor, frame: ClientFrame & { type: "head" }): Ack;
   live(): LiveAttempt[] | null;
 }
 
@@ -150,6 +153,10 @@ export class Sockets {
         return this.#send(socket, this.commands.decide(actor, frame));
       case "cancel":
         return this.#send(socket, this.commands.cancel(actor, frame));
+      case "regenerate":
+        return this.#send(socket, this.commands.regenerate(actor, frame));
+      case "head":
+        return this.#send(socket, this.commands.head(actor, frame));
     }
   }
 
@@ -189,8 +196,7 @@ export class Sockets {
   }
 
   #positionOf(messageId: string): number | null {
-    const own = /^m([1-9]\d{0,9})$/.exec(messageId)?.[1];
-    return own ? Number(own) : (this.journal.read.userStep(messageId)?.position ?? null);
+    return positionOf(messageId) || (this.journal.read.userStep(messageId)?.position ?? null);
   }
 
   /** A frame that can't be read: refused by its opId if it has one, so that a client's command never waits for ever. */

@@ -1,6 +1,8 @@
 import { byteLength } from "../protocol/json.js";
-import { isReservedMessageId, turnOf } from "./ids.js";
+import { mayAct, OP_REUSED, rejected, type CommandOutcome } from "./command.js";
+import { isReservedMessageId, isSuperseded, turnOf } from "./ids.js";
 import { isLive, type Transaction } from "./journal.js";
+import { leaveRun, placeOfEdit, supersede, type Parent } from "./branches.js";
 import type { StepRow } from "./rows.js";
 import { settlePausePoint } from "./pause-point.js";
 import type { Actor, Ports } from "./ports.js";
@@ -10,49 +12,58 @@ import { partialParts, type Streaming } from "./stream.js";
 // What people do to a conversation, besides deciding: write to it, and cancel a run. Each is one
 // transaction; what could not be done is a value, not an error.
 
-export interface CommandOutcome {
-  status: "applied" | "duplicate" | "rejected";
-  code?: string;
-  message?: string;
-  /** The text went into the queue of a live run (H9). */
-  queued?: boolean;
-}
-
 export interface SendCommand {
   opId: string | null;
   messageId: string;
   text: string;
+  /** Cancels the pending cards; with an edit, the live run. */
   withdraw?: boolean | undefined;
-  /** An edit of an earlier text: refused until there are branches (H22). */
-  parentId?: string | undefined;
+  /** An edit (H22): the message that the text hangs under, where that is not the head. Null: the beginning. */
+  parentId?: string | null | undefined;
+  /** An edit (H22): the person's own text that this one stands beside. Of the same id, the older one gets another. */
+  replaces?: string | undefined;
 }
 
-const rejected = (code: string, message: string): CommandOutcome => ({ status: "rejected", code, message });
-
-const OP_REUSED = rejected("op_reused", "This opId was used for something else. Use a new one for each command.");
-
-/** A member who may act, or the refusal. */
-export function mayAct(tx: Transaction, actor: Actor): CommandOutcome | null {
-  const member = tx.store.get("members", actor.person);
-  if (!member || member.removed) return rejected("not_found", "There is no such conversation, or it is not yours to see.");
-  return member.role === "viewer" ? rejected("forbidden", "You can read this conversation, but not write in it. Ask its owner to make you an approver.") : null;
-}
-
-/** Takes a person's text: it starts a run, or waits for the live one. It is never a decision (H9). */
-export function send(ports: Ports, tx: Transaction, actor: Actor, command: SendCommand): CommandOutcome {
+/** Takes a person's text: it starts a run, or waits for the live one, or begins a branch. It is never a decision (H9). */
+export function send(ports: Ports, tx: Transaction, actor: Actor, command: SendCommand, streaming: Streaming | null): CommandOutcome {
   const refusal = mayAct(tx, actor) ?? sendProblem(ports, tx, actor, command);
   if (refusal) return refusal;
+  if (isEdit(tx, command)) return edit(tx, actor, command, streaming);
   const run = liveRun(tx);
   if (run && tx.store.queued(run.position).length >= ports.limits.queuedTexts)
     return rejected("queue_full", `${ports.limits.queuedTexts} texts are waiting already. Let the agent read them first.`);
   if (command.withdraw && run) withdrawCards(ports, tx, run.firstPausePoint);
   const { conversation } = tx;
+  const step = insertText(tx, actor, command, { position: conversation.head, messageId: conversation.headId });
+  if (!run) startRun(tx, { ...step, person: actor.person });
+  return run ? { status: "applied", queued: true } : { status: "applied" };
+}
+
+/** A text that hangs anywhere but under the head. */
+const isEdit = (tx: Transaction, { parentId, replaces }: SendCommand): boolean => replaces !== undefined || (parentId !== undefined && parentId !== tx.conversation.headId);
+
+function edit(tx: Transaction, actor: Actor, command: SendCommand, streaming: Streaming | null): CommandOutcome {
+  if (!placeOfEdit(tx.store, actor, command)) return rejected("not_found", "There is no such message to edit, or it is not yours.");
+  const held = leaveRun(tx, actor, command.withdraw, streaming);
+  if (held) return held;
+  // Leaving the run may have hung the edited text elsewhere.
+  const parent = placeOfEdit(tx.store, actor, command) ?? { position: 0, messageId: null };
+  if (command.replaces === command.messageId) supersede(tx, command.messageId);
+  const step = insertText(tx, actor, command, parent);
+  startRun(tx, { ...step, person: actor.person });
+  return { status: "applied" };
+}
+
+/** Writes a person's text: queued when a run is live, else the one that starts a run. */
+function insertText(tx: Transaction, actor: Actor, command: SendCommand, parent: Parent): Omit<StepRow, "seq"> {
+  const { conversation } = tx;
+  const run = liveRun(tx);
   const step: Omit<StepRow, "seq"> = {
     position: conversation.nextPosition,
     step: 0,
     messageId: command.messageId,
-    parent: conversation.head,
-    parentId: conversation.headId,
+    parent: parent.position,
+    parentId: parent.messageId,
     role: "user",
     turn: run?.turn ?? conversation.turn + 1,
     person: actor.person,
@@ -65,23 +76,26 @@ export function send(ports: Ports, tx: Transaction, actor: Actor, command: SendC
   };
   tx.insertStep(step);
   tx.patchConversation({ nextPosition: step.position + 1, ...(conversation.title ? {} : { title: titleOf(command.text) }) });
-  if (!run) startRun(tx, { ...step, person: actor.person });
-  return run ? { status: "applied", queued: true } : { status: "applied" };
+  return step;
 }
 
-function sendProblem(ports: Ports, tx: Transaction, actor: Actor, { opId, messageId, text, parentId }: SendCommand): CommandOutcome | null {
-  if (parentId !== undefined) return rejected("edit_not_supported", "A text can't be changed after it was sent, in this version. Send a new one.");
+function sendProblem(ports: Ports, tx: Transaction, actor: Actor, command: SendCommand): CommandOutcome | null {
+  const { opId, messageId, text } = command;
   const bytes = byteLength(text);
   if (text.trim() === "") return rejected("empty", "The text is empty.");
   if (bytes > ports.limits.userTextBytes) return rejected("too_large", `The text is ${bytes} bytes long; ${ports.limits.userTextBytes} is the most. Split it up.`);
-  if (isReservedMessageId(messageId)) return rejected("message_id_taken", "Message ids like m1 are the agent's. Use a random one.");
+  if (isReservedMessageId(messageId) && command.replaces !== messageId) return rejected("message_id_taken", "Message ids like m1 are the server's. Use a random one.");
   const known = opId === null ? null : tx.store.operation(actor.person, opId);
-  if (known && !(known.kind === "send" && known.step.messageId === messageId && textOf(known.step) === text)) return OP_REUSED;
+  if (known) return known.kind === "send" && isSame(known.step, command) ? { status: "duplicate", queued: known.step.delivery === "queued" } : OP_REUSED;
   const existing = tx.store.userStep(messageId);
   if (!existing) return null;
-  if (existing.person !== actor.person || textOf(existing) !== text) return rejected("message_id_taken", "This message id is taken by another message. Use a new one.");
-  return { status: "duplicate", queued: existing.delivery === "queued" };
+  if (existing.person === actor.person && textOf(existing) === text) return { status: "duplicate", queued: existing.delivery === "queued" };
+  if (existing.person === actor.person && command.replaces === messageId) return null;
+  return rejected("message_id_taken", "This message id is taken by another message. Use a new one.");
 }
+
+const isSame = (step: StepRow, { messageId, text, withdraw }: SendCommand): boolean =>
+  (step.messageId === messageId || isSuperseded(step)) && textOf(step) === text && Boolean(step.withdrew) === Boolean(withdraw);
 
 const textOf = (row: StepRow): string => (JSON.parse(row.parts) as { text?: string }[])[0]?.text ?? "";
 

@@ -1,6 +1,8 @@
 import type { Decision } from "../protocol/commands.js";
 import type { LiveAttempt } from "../protocol/frames.js";
-import { cancel, send, type CommandOutcome, type SendCommand } from "./commands.js";
+import { chooseHead, regenerate, type BranchCommand } from "./branches.js";
+import type { CommandOutcome } from "./command.js";
+import { cancel, send, type SendCommand } from "./commands.js";
 import { beginTry, recordResult, runTool, type Try } from "./execute.js";
 import { toolCallId } from "./ids.js";
 import type { Transaction } from "./journal.js";
@@ -23,9 +25,20 @@ export class Engine {
   constructor(private readonly ports: Ports) {}
 
   send(actor: Actor, command: SendCommand): CommandOutcome {
-    const outcome = this.ports.journal.transaction("send", (tx) => send(this.ports, tx, actor, command));
-    if (outcome.status === "applied") this.kick();
-    return outcome;
+    return this.#command("send", (tx, streaming) => send(this.ports, tx, actor, command, streaming));
+  }
+
+  regenerate(actor: Actor, command: BranchCommand): CommandOutcome {
+    return this.#command("regenerate", (tx, streaming) => regenerate(tx, actor, command, streaming));
+  }
+
+  /** Chooses the branch in use. */
+  head(actor: Actor, command: BranchCommand): CommandOutcome {
+    return this.#command("head", (tx, streaming) => chooseHead(tx, actor, command, streaming));
+  }
+
+  cancel(actor: Actor, command: { opId: string | null; runId: string }): CommandOutcome {
+    return this.#command("cancel", (tx, streaming) => cancel(tx, actor, command, streaming));
   }
 
   /** Decides one by one, in one transaction; the answers are in the order of the decisions. */
@@ -35,14 +48,18 @@ export class Engine {
     return outcomes;
   }
 
-  cancel(actor: Actor, command: { opId: string | null; runId: string }): CommandOutcome {
+  /** Writes a command. One that has cancelled the live run signals the model and the tools then (H19). */
+  #command(name: string, body: (tx: Transaction, streaming: Streaming | null) => CommandOutcome): CommandOutcome {
+    const { journal, clock, limits } = this.ports;
+    const live = journal.liveRun();
     const streaming = this.#streaming;
-    const outcome = this.ports.journal.transaction("cancel", (tx) => cancel(tx, actor, command, streaming));
-    if (outcome.status !== "applied") return outcome;
-    streaming?.abort.abort();
-    for (const abort of this.#executing.values()) abort.abort(new Error("The run was cancelled."));
-    this.ports.clock.after(this.ports.limits.cancelGraceMs, () => this.reconcile());
-    this.#wake?.();
+    const outcome = journal.transaction(name, (tx) => body(tx, streaming));
+    if (live && journal.run(live.turn)?.status === "cancelled") {
+      streaming?.abort.abort();
+      for (const abort of this.#executing.values()) abort.abort(new Error("The run was cancelled."));
+      clock.after(limits.cancelGraceMs, () => this.reconcile());
+    }
+    if (outcome.status === "applied") this.kick();
     return outcome;
   }
 

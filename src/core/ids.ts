@@ -7,8 +7,16 @@ export const turnOf = (id: string): number => (/^r[1-9]\d{0,9}$/.test(id) ? Numb
 
 export const assistantMessageId = (position: number): string => `m${position}`;
 
+/** The id of a person's text whose own id a newer version has taken over. */
+export const supersededMessageId = (position: number, newer: number): string => `u${position}-${newer}`;
+
+export const isSuperseded = (step: { messageId: string; position: number }): boolean => step.messageId.startsWith(`u${step.position}-`) && isReservedMessageId(step.messageId);
+
 /** Message ids that a client may not use, for they are ours. */
-export const isReservedMessageId = (id: string): boolean => /^m\d+$/.test(id);
+export const isReservedMessageId = (id: string): boolean => /^(m\d+|u\d+-\d+)$/.test(id);
+
+/** The position that an agent's message id names, or 0 for any other text. */
+export const positionOf = (id: string): number => Number(/^m([1-9]\d{0,9})$/.exec(id)?.[1] ?? 0);
 
 /** Ours, never the model's: models repeat theirs, or leave them empty (C12). */
 export const toolCallId = (turn: number, step: number, index: number): string => `r${turn}-${step}-${index}`;

@@ -1,4 +1,17 @@
-import { KEYS, type CallRow, type ChangedRows, type Key, type MemberRow, type Operation, type PausePointRow, type StepRow, type Store, type Table, type Tables } from "./rows.js";
+import {
+  KEYS,
+  type CallRow,
+  type ChangedRows,
+  type Key,
+  type MemberRow,
+  type Operation,
+  type PausePointRow,
+  type Place,
+  type StepRow,
+  type Store,
+  type Table,
+  type Tables,
+} from "./rows.js";
 
 type Rows = { [T in Table]: Map<string, Tables[T]> };
 
@@ -57,6 +70,11 @@ export class MemoryStore implements Store {
     return this.#steps((row) => row.position === position);
   }
 
+  places(after: number): Place[] {
+    const messages = new Map(this.#steps((row) => row.position > after).map((row) => [row.position, row]));
+    return [...messages.values()].map(({ position, messageId, parent }) => ({ position, messageId, parent }));
+  }
+
   stepsBefore(position: number, limit: number): StepRow[] {
     return this.#steps((row) => row.position < position)
       .toReversed()
@@ -86,10 +104,18 @@ export class MemoryStore implements Store {
   operation(person: string, opId: string): Operation | null {
     const step = this.#steps((row) => row.person === person && row.opId === opId)[0];
     if (step) return { kind: "send", step };
-    const pausePoint = [...this.#rows.pausePoints.values()].find((row) => row.decidedBy === person && row.opId === opId);
-    if (pausePoint) return { kind: "decide", pausePoint };
-    const run = [...this.#rows.runs.values()].find((row) => row.cancelledBy === person && row.opId === opId);
-    return run ? { kind: "cancel", run } : null;
+    const pausePoints = [...this.#rows.pausePoints.values()];
+    const decided = pausePoints.find((row) => row.decidedBy === person && row.opId === opId);
+    if (decided) return { kind: "decide", pausePoint: decided };
+    const replaced = pausePoints.find((row) => row.replacedBy === person && row.replacedOp === opId);
+    if (replaced) return { kind: "replace", pausePoint: replaced };
+    const runs = [...this.#rows.runs.values()];
+    const cancelled = runs.find((row) => row.cancelledBy === person && row.opId === opId);
+    if (cancelled) return { kind: "cancel", run: cancelled };
+    const begun = runs.find((row) => row.person === person && row.begunOp === opId);
+    if (begun) return { kind: "regenerate", run: begun };
+    const conversation = this.get("conversation");
+    return conversation?.headBy === person && conversation.headOp === opId ? { kind: "head" } : null;
   }
 
   changedSince(seq: number, limit: number): ChangedRows {

@@ -86,7 +86,7 @@ function decideNow(ports: Ports, tx: Transaction, actor: Actor, row: PausePointR
   if (faults.length > 0) return invalid(row, faults);
   const override = normalOverride(ports, row, decision);
   if (override !== undefined && demandsMore(ports, tx, row, override)) {
-    tx.updatePausePoint(row, replacement(ports, tx, row, override));
+    tx.updatePausePoint(row, { ...replacement(ports, tx, row, override), replacedBy: actor.person, replacedOp: opId });
     const now = tx.store.get("pausePoints", row.n) ?? row;
     return { code: "changed", message: "With these values a stricter rule applies. The card shows them now and needs a new decision.", row: now };
   }

@@ -206,7 +206,18 @@ export const KEYS = {
   catalog: ["server"],
 } as const satisfies { [T in Table]: readonly (keyof Tables[T])[] };
 
-export type Operation = { kind: "send"; step: StepRow } | { kind: "decide"; pausePoint: PausePointRow } | { kind: "cancel"; run: RunRow };
+/** What a command made, found by its `opId` (S5). */
+export type Operation =
+  | { kind: "send"; step: StepRow }
+  | { kind: "decide"; pausePoint: PausePointRow }
+  /** A decision that only replaced its card (H12). */
+  | { kind: "replace"; pausePoint: PausePointRow }
+  | { kind: "cancel"; run: RunRow }
+  | { kind: "regenerate"; run: RunRow }
+  | { kind: "head" };
+
+/** Where a message hangs. */
+export type Place = Pick<StepRow, "position" | "messageId" | "parent">;
 
 export interface ChangedRows {
   steps: StepRow[];
@@ -220,6 +231,8 @@ export interface Reads {
   members(): MemberRow[];
   /** The steps of one message, in order. */
   message(position: number): StepRow[];
+  /** Every message after a position, in order. */
+  places(after: number): Place[];
   /** At most `limit` rows before a position, newest first. */
   stepsBefore(position: number, limit: number): StepRow[];
   userStep(messageId: string): StepRow | null;

@@ -141,7 +141,7 @@ export function liveRun(tx: Transaction): RunRow | null {
 }
 
 /** Begins the run that answers a person's text, which is already in the transcript. */
-export function startRun(tx: Transaction, answers: { position: number; messageId: string; person: string }): void {
+export function startRun(tx: Transaction, answers: { position: number; messageId: string; person: string; begunOp?: string | null }): void {
   const { conversation } = tx;
   const turn = conversation.turn + 1;
   const position = conversation.nextPosition;
@@ -167,7 +167,7 @@ export function startRun(tx: Transaction, answers: { position: number; messageId
     opId: null,
     inputTokens: 0,
     outputTokens: 0,
-    begunOp: null,
+    begunOp: answers.begunOp ?? null,
   });
   tx.patchConversation({ turn, nextPosition: position + 1, head: position, headId: messageId, state: "running", pausePointId: null });
 }

@@ -30,6 +30,7 @@ export const runView = (row: RunRow): Run => ({
   runId: runId(row.turn),
   status: row.status,
   messageId: row.messageId,
+  parentId: row.parentId,
   step: row.step,
   stopReason: row.stopReason,
   detail: row.detail,

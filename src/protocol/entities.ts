@@ -51,6 +51,8 @@ export const run = z.object({
   status: runStatus,
   /** The message that the run is writing, or wrote last. */
   messageId: z.string(),
+  /** What that message answers: the end of the branch until its first step is stored. Absent from an older release. */
+  parentId: z.string().nullable().optional(),
   /** Steps committed so far. */
   step: z.number(),
   stopReason: stopReason.nullable(),

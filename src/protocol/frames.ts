@@ -36,9 +36,12 @@ export const clientFrame = z.discriminatedUnion("type", [
     opId,
     messageId: id,
     text: z.string(),
-    parentId: id.optional(),
+    /** An edit: the message that the text hangs under; null is the beginning. */
+    parentId: id.nullable().optional(),
     withdraw: z.boolean().optional(),
   }),
+  z.object({ type: z.literal("regenerate"), opId, messageId: id, withdraw: z.boolean().optional() }),
+  z.object({ type: z.literal("head"), opId, messageId: id, withdraw: z.boolean().optional() }),
   z.object({ type: z.literal("decide"), opId, ...decision.shape }),
   z.object({ type: z.literal("cancel"), opId, runId: id }),
   z.object({ type: z.literal("older"), opId, before: id }),

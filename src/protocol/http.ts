@@ -20,7 +20,11 @@ export const createConversationBody = z.object({
   skill: z.string().min(1).max(64).optional(),
 });
 
-export const patchConversationBody = z.object({ title: z.string().trim().min(1).max(200) });
+/** A new title, by the owner; or the message whose branch is to be in use, by whoever may write. */
+export const patchConversationBody = z.union([
+  z.object({ title: z.string().trim().min(1).max(200) }),
+  z.object({ head: z.string().min(1).max(128), /** Cancels the live run. */ withdraw: z.boolean().optional() }),
+]);
 
 export const cancelBody = z.object({ runId: z.string().min(1).max(128) });
 

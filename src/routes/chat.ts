@@ -21,6 +21,8 @@ const chatBody = z.looseObject({
   messages: z.array(z.unknown()),
   trigger: z.string().optional(),
   messageId: z.string().optional(),
+  /** Ours, set through the transport's `body`: cancels what is live and would be left behind (H22). */
+  withdraw: z.boolean().optional().catch(undefined),
 });
 const answered = z.object({
   state: z.literal("approval-responded"),
@@ -41,7 +43,7 @@ export const chat = new Hono<App>()
     if ("refusal" in read) return read.refusal;
     const object = objectOf(c.env, id);
     // An id of the caller's own choosing makes its conversation on first use; one of ours must exist.
-    if (id !== body.id && read.request.kind === "text") await object.create(c.var.actor.person, { skill: DEFAULT_SKILL });
+    if (id !== body.id && read.request.kind !== "answers") await object.create(c.var.actor.person, { skill: DEFAULT_SKILL });
     const response = await object.fetch(
       new Request("https://object/chat", { method: "POST", body: JSON.stringify(read.request), headers: { "x-actor": JSON.stringify(c.var.actor) } }),
     );
@@ -77,21 +79,26 @@ const malformed = (detail: string): { refusal: Response } => ({ refusal: problem
 
 /** `messageId` names the message that the request is about; without it, it is the last one. */
 function readChat(body: z.infer<typeof chatBody>): { request: ChatRequest } | { refusal: Response } {
-  if (body.trigger === "regenerate-message") return unsupported("regenerate_not_supported", "Answers can't be regenerated in this version. Write again instead.");
   const parsed = body.messages.map((message) => uiMessage.safeParse(message).data ?? null);
-  const about = body.messageId === undefined ? parsed.at(-1) : parsed.findLast((message) => message?.id === body.messageId);
-  // A client that edits under a new id has dropped the old message from its history.
-  if (!about && body.messageId !== undefined && parsed.at(-1))
-    return unsupported("edit_not_supported", "A text can't be changed after it was sent, in this version. Send a new one.");
+  const last = parsed.at(-1);
+  // The client has cut its history before the answer that is to be given anew.
+  if (body.trigger === "regenerate-message") {
+    if (last?.role !== "user") return malformed("To regenerate an answer, end the messages with the text that it answers.");
+    return readText(last, { kind: "regenerate", withdraw: body.withdraw === true });
+  }
+  const about = body.messageId === undefined ? last : (parsed.findLast((message) => message?.id === body.messageId) ?? last);
   if (!about) return malformed("The message that this is about must have an id, a role and parts.");
-  return about.role === "user" ? readText(about, body.messageId !== undefined) : readAnswers(about);
+  if (about.role === "assistant") return about.id === (body.messageId ?? about.id) ? readAnswers(about) : malformed("The message that this is about is not among the messages.");
+  return readText(about, { kind: "text", withdraw: body.withdraw === true, ...(body.messageId === undefined ? {} : { replaces: body.messageId }) });
 }
 
-function readText({ id, parts }: z.infer<typeof uiMessage>, again: boolean): ReturnType<typeof readChat> {
+type Text = Extract<ChatRequest, { kind: "text" | "regenerate" }>;
+
+function readText({ id, parts }: z.infer<typeof uiMessage>, as: { kind: Text["kind"]; withdraw: boolean; replaces?: string }): ReturnType<typeof readChat> {
   if (parts.some((one) => one.type === "file")) return unsupported("files_not_supported", "Files can't be sent in this version. Nothing of the message was taken.");
   const text = parts.flatMap((one) => (one.type === "text" && typeof one["text"] === "string" ? [one["text"]] : [])).join("\n");
   if (text.trim() === "") return unsupported("empty", "The text is empty.");
-  return { request: { kind: "text", messageId: id, text, again } };
+  return { request: { ...as, messageId: id, text } };
 }
 
 function readAnswers({ id, parts }: z.infer<typeof uiMessage>): ReturnType<typeof readChat> {

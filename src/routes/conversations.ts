@@ -14,7 +14,9 @@ const newId = (): string => `c_${[...crypto.getRandomValues(new Uint8Array(16))]
 
 type Remote<Method> = Method extends (...values: infer Values) => infer Result ? (...values: Values) => Promise<Awaited<Result>> : never;
 type ConversationStub = {
-  [Name in "create" | "describe" | "run" | "messages" | "message" | "pausePoint" | "decide" | "cancel" | "rename" | "setMember" | "remove" | "fetch"]: Remote<Conversation[Name]>;
+  [Name in "create" | "describe" | "run" | "messages" | "message" | "pausePoint" | "decide" | "cancel" | "rename" | "head" | "setMember" | "remove" | "fetch"]: Remote<
+    Conversation[Name]
+  >;
 };
 
 /** The object of a conversation id; throws a 404 for what is not one. */
@@ -41,9 +43,9 @@ export const conversations = new Hono<App>()
     return found ? c.json({ ...found, run: await object.run(c.var.actor.person) }) : notFound();
   })
   .patch("/:id", async (c) => {
-    const { title } = await readBody(c.req.raw, patchConversationBody);
+    const body = await readBody(c.req.raw, patchConversationBody);
     const object = objectOf(c.env, c.req.param("id"));
-    const outcome = await object.rename(c.var.actor, title);
+    const outcome = "title" in body ? await object.rename(c.var.actor, body.title) : await object.head(c.var.actor, body.head, body.withdraw === true);
     return outcome.status === "rejected" ? refused(outcome) : c.json(await object.describe(c.var.actor.person));
   })
   .delete("/:id", async (c) => {

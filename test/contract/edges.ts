@@ -125,13 +125,6 @@ scenario("[H20] a step with more calls than a person could look through is refus
   expect(world.store.pausePointsFrom(1)).toHaveLength(world.limits.callsPerStep);
 });
 
-scenario("[H22] an edit is refused by name, and is not taken for a new text", async (world) => {
-  world.model.plan(say("Hi."));
-  await world.text("hi");
-  expect(world.engine.send(ANA, { opId: "e", messageId: "e", text: "edited", parentId: "u-1" })).toMatchObject({ status: "rejected", code: "edit_not_supported" });
-  expect(world.journal.conversation().turn).toBe(1);
-});
-
 scenario("[H1] what was committed goes on, though telling of it fails", async (world) => {
   world.model.plan(propose("erase", { a: 1 }), say("Done."));
   await world.text("erase");

@@ -1,5 +1,6 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { SqliteStore } from "../../src/conversation/journal.js";
+import { branchScenarios } from "../contract/branches.js";
 import { decideScenarios } from "../contract/decide.js";
 import { edgeScenarios } from "../contract/edges.js";
 import { limitScenarios } from "../contract/limits.js";
@@ -22,5 +23,6 @@ runAgainst(
     "the run": runScenarios,
     "texts and what the model is told": textScenarios,
     "limits and cancelling": limitScenarios,
+    branches: branchScenarios,
   },
 );

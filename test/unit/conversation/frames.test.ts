@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { changeFrames, encode, page, welcome } from "../../../src/conversation/snapshot.js";
-import { wholeMessages } from "../../../src/conversation/pages.js";
+import { pageBefore } from "../../../src/conversation/pages.js";
 import { MemoryStore } from "../../../src/core/memory-store.js";
 import { propose, say } from "../../kit/model.js";
 import { World } from "../../kit/world.js";
@@ -46,7 +46,7 @@ it("[H20] a message larger than a page is alone on it, with every step, and its 
 it("[C59] an answer over HTTP has whole messages, none of them cut while it fits", async () => {
   const world = await longMessage(3);
   await world.text("go");
-  const { steps, hasOlder } = wholeMessages(world.journal, Number.MAX_SAFE_INTEGER, 2, 16 * 1024 * 1024);
+  const { steps, hasOlder } = pageBefore(world.journal, Number.MAX_SAFE_INTEGER, 2, 16 * 1024 * 1024);
   expect(steps.map((step) => step.step)).toEqual([0, 1, 2, 3]);
   expect(hasOlder).toBe(true);
   expect(JSON.stringify(steps)).not.toContain('"cut":{');

@@ -1,4 +1,5 @@
 import { MemoryStore } from "../../../src/core/memory-store.js";
+import { branchScenarios } from "../../contract/branches.js";
 import { decideScenarios } from "../../contract/decide.js";
 import { edgeScenarios } from "../../contract/edges.js";
 import { limitScenarios } from "../../contract/limits.js";
@@ -12,4 +13,5 @@ runAgainst("in memory", (body) => body(new MemoryStore()), {
   "the run": runScenarios,
   "texts and what the model is told": textScenarios,
   "limits and cancelling": limitScenarios,
+  branches: branchScenarios,
 });
