@@ -198,6 +198,32 @@ describe.skipIf(!hasBrowser)("two devices", () => {
     expect((await savings()) - before).toBe(25_000);
   });
 
+  it("[H22] an edit and a second answer are versions, the same on both devices, and a reload keeps the one in use", async () => {
+    const laptop = await screen();
+    await laptop.goto("/");
+    await say(laptop, "say 3 words");
+    await laptop.getByRole("button", { name: "Regenerate" }).waitFor();
+    const phone = await screen(PHONE);
+    await phone.goto(new URL(laptop.url()).pathname);
+    await phone.getByRole("button", { name: "Regenerate" }).click();
+    const versions = (page: Page, text: string) => page.getByTestId("versions").filter({ hasText: text }).waitFor();
+    for (const page of [laptop, phone]) await versions(page, "2/2");
+    await laptop.getByRole("button", { name: "Earlier version" }).click();
+    for (const page of [laptop, phone]) await versions(page, "1/2");
+    await laptop.getByRole("button", { name: "Edit" }).click();
+    await laptop.getByLabel("Your text").fill("say 4 words");
+    await laptop.getByRole("button", { name: "Send", exact: true }).first().click();
+    for (const page of [laptop, phone]) {
+      await page.getByTestId("user-message").filter({ hasText: "say 4 words" }).waitFor();
+      await page.getByTestId("user-message").filter({ hasText: "say 3 words" }).waitFor({ state: "detached" });
+    }
+    await laptop.getByRole("button", { name: "Earlier version" }).click();
+    for (const page of [laptop, phone]) await page.getByTestId("user-message").filter({ hasText: "say 3 words" }).waitFor();
+    await phone.reload();
+    await phone.getByTestId("user-message").filter({ hasText: "say 3 words" }).waitFor();
+    for (const page of [laptop, phone]) expect(await page.getByTestId("versions").allInnerTexts()).toEqual(["1/2", "2/2"]);
+  });
+
   it("[C53] approved, and the tool failed: the card says both", async () => {
     const { laptop, phone } = await asked("Transfer 99000 EUR from operations to savings");
     await hold(phone);

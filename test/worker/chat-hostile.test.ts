@@ -169,17 +169,18 @@ describe("requests that are refused", () => {
     expect((await api("zoe", "GET", "/api/conversations")).body.items).toEqual([]);
   });
 
-  it("[H10] an edit is refused by that name, under the old id or a new one; so are regenerating and files", async () => {
+  it("[H10] an edit of what is not one's own, of the agent's or of nothing is refused; so are files", async () => {
     const id = await newConversation();
     const client = new Client(server, { id });
     await client.say("say 5 words");
-    await client.say("say 6 words");
     const before = await history(server, id);
     const [first] = client.chat.messages;
-    await client.chat.sendMessage({ text: "say 7 words", messageId: first?.id ?? "" });
-    expect([client.chat.status, JSON.parse(client.chat.error?.message ?? "{}")]).toEqual(["error", expect.objectContaining({ status: 422, code: "edit_not_supported" })]);
-    expect((await post({ id, messages: [text("u9", "say 7 words")], messageId: first?.id })).body).toMatchObject({ status: 422, code: "edit_not_supported" });
-    expect((await post({ id, messages: before, trigger: "regenerate-message" })).body).toMatchObject({ status: 422, code: "regenerate_not_supported" });
+    const stolen = await post({ id, messages: [text("m2", "say 7 words")], messageId: "m2" });
+    expect(stolen.body).toMatchObject({ status: 409, code: "message_id_taken" });
+    expect((await post({ id, messages: [text("u9", "say 7 words")], messageId: "nowhere" })).body).toMatchObject({ status: 404, code: "not_found" });
+    expect((await post({ id, messages: before, trigger: "regenerate-message" })).body).toMatchObject({ status: 400, code: "malformed" });
+    await api("ana", "PUT", `/api/conversations/${id}/members/ben`, { role: "approver" });
+    expect((await post({ id, messages: [text("u9", "say 7 words")], messageId: first?.id }, "ben")).body).toMatchObject({ status: 404, code: "not_found" });
     expect(
       (
         await post({

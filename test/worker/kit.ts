@@ -89,7 +89,7 @@ export class Device {
   }
 
   /** Sends a command and waits for its ack. */
-  async command(frame: Record<string, unknown> & { type: "send" | "decide" | "cancel" | "older"; opId?: string }): Promise<Ack> {
+  async command(frame: Record<string, unknown> & { type: "send" | "decide" | "cancel" | "older" | "regenerate" | "head"; opId?: string }): Promise<Ack> {
     const opId = frame.opId ?? `${this.name}-${(this.#ops += 1)}`;
     const before = this.acks.length;
     this.socket.send(JSON.stringify({ ...frame, opId }));

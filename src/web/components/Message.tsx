@@ -9,6 +9,7 @@ import { blocksOfLive, blocksOfStep, type Block } from "./parts.js";
 import { PlainText } from "./PlainText.js";
 import { RolledCard } from "./RolledCard.js";
 import { ToolRow } from "./ToolRow.js";
+import { AnswerAgain, EditText, Versions } from "./Versions.js";
 
 interface Props {
   message: TranscriptMessage;
@@ -18,6 +19,9 @@ interface Props {
   clockOffset: number;
   /** The agent has answered since. */
   past: boolean;
+  you: string | null;
+  /** No run is live, and this person may write: then texts can be edited and answers given anew. */
+  mayBranch: boolean;
 }
 
 export const Message = memo(function Message(props: Props) {
@@ -26,7 +30,8 @@ export const Message = memo(function Message(props: Props) {
 
 const badges = { sent: null, queued: "Queued", unanswered: "Unanswered" } as const;
 
-function Said({ message, now, clockOffset }: Props) {
+function Said({ message, now, clockOffset, you, mayBranch }: Props) {
+  const [editing, setEditing] = useState(false);
   const { author, delivery, createdAt, steps } = message;
   const text = steps
     .flatMap(({ parts }) => parts)
@@ -50,9 +55,18 @@ function Said({ message, now, clockOffset }: Props) {
         )}
         {badge && <span className="state">{badge}</span>}
       </header>
-      <p>{text}</p>
+      {editing ? <EditText message={message} text={text} onDone={() => setEditing(false)} /> : <p>{text}</p>}
       {delivery === "queued" && <small>The agent gets this at its next step. It decides nothing.</small>}
       {delivery === "unanswered" && <small>The run ended before the agent got this. Send it again if it still matters.</small>}
+      {!editing && (
+        <Versions message={message} mayBranch={mayBranch}>
+          {author?.person === you && delivery !== "queued" && (
+            <button type="button" className="link" onClick={() => setEditing(true)}>
+              Edit
+            </button>
+          )}
+        </Versions>
+      )}
     </section>
   );
 }
@@ -67,7 +81,13 @@ function Answer(props: Props) {
       {stored.map((step) => (
         <Blocks key={step.step} {...props} blocks={blocksOfStep(step)} past={props.past || step.step < latest} />
       ))}
-      {message.live && <Blocks {...props} blocks={blocksOfLive(message.live.parts)} past={false} live />}
+      {message.live ? (
+        <Blocks {...props} blocks={blocksOfLive(message.live.parts)} past={false} live />
+      ) : (
+        <Versions message={message} mayBranch={props.mayBranch}>
+          <AnswerAgain messageId={message.messageId} />
+        </Versions>
+      )}
     </section>
   );
 }

@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from "react";
 import { useServerNow, useSnapshot, useStore } from "../hooks.js";
 import type { Snapshot } from "../sync/store.js";
-import { storedTranscript, withLive } from "../sync/transcript.js";
+import { knowsHead, storedTranscript, withLive } from "../sync/transcript.js";
 import { Icon } from "./Icon.js";
 import { Message } from "./Message.js";
 import { goToCard } from "./WaitingStrip.js";
@@ -11,11 +11,17 @@ export function Transcript({ cardId }: { cardId: string | null }) {
   const store = useStore();
   const snapshot = useSnapshot(store);
   const { sync } = snapshot;
-  const { steps, conversation } = sync;
-  const stored = useMemo(() => storedTranscript({ steps, conversation }), [steps, conversation]);
+  const { steps, conversation, run } = sync;
+  const stored = useMemo(() => storedTranscript({ steps, conversation, run }), [steps, conversation, run]);
   const messages = withLive(stored, sync.live, sync.run?.startedAt ?? 0);
   const newestAnswer = messages.findLastIndex(({ role }) => role === "assistant");
   const now = useServerNow(store, null);
+  const live = run?.status === "running" || run?.status === "suspended";
+  const mayBranch = !live && snapshot.status === "live" && sync.you !== null && sync.you.role !== "viewer";
+  const searching = sync.hasOlder && !snapshot.loadingOlder && !knowsHead(sync);
+  useEffect(() => {
+    if (searching) store.loadOlder();
+  }, [store, searching]);
   const known = cardId !== null && sync.pausePoints.has(cardId);
   useEffect(() => {
     if (known && cardId !== null) goToCard(cardId, false);
@@ -40,9 +46,11 @@ export function Transcript({ cardId }: { cardId: string | null }) {
             now={now}
             clockOffset={sync.clockOffset}
             past={index < newestAnswer}
+            you={sync.you?.person ?? null}
+            mayBranch={mayBranch}
           />
         ))}
-        <RunLine snapshot={snapshot} />
+        {messages.some(({ messageId }) => messageId === run?.messageId || messageId === run?.parentId) && <RunLine snapshot={snapshot} />}
         <OnTheWay snapshot={snapshot} />
       </div>
     </div>

@@ -1,7 +1,7 @@
 import type { ClientFrame } from "../../protocol/frames.js";
 
 /** A frame that changes something, and is therefore kept until the server has acknowledged it. */
-export type Command = Extract<ClientFrame, { type: "send" | "decide" | "cancel" }>;
+export type Command = Extract<ClientFrame, { type: "send" | "decide" | "cancel" | "regenerate" | "head" }>;
 
 export interface Kept {
   command: Command;

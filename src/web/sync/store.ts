@@ -106,6 +106,21 @@ export class ConversationStore {
     this.#give({ type: "send", opId: randomId(), messageId: `u_${randomId()}`, text, ...(withdraw && { withdraw }) });
   }
 
+  /** Writes a text beside one that was sent before: a new branch begins there (H22). */
+  edit(parentId: string | null, text: string): void {
+    this.#give({ type: "send", opId: randomId(), messageId: `u_${randomId()}`, text, parentId });
+  }
+
+  /** Has the agent answer once more, beside the answer that is there. */
+  regenerate(messageId: string): void {
+    this.#give({ type: "regenerate", opId: randomId(), messageId });
+  }
+
+  /** Goes to the branch of a message, on every device. */
+  choose(messageId: string): void {
+    this.#give({ type: "head", opId: randomId(), messageId });
+  }
+
   /** Answers a card. A second answer to it is not taken while the first has no answer. */
   decide(pausePoint: PausePoint, answer: Answer): void {
     if (this.unansweredDecision(pausePoint.id)) return;
@@ -227,6 +242,8 @@ export class ConversationStore {
         return;
       }
       case "cancel":
+      case "regenerate":
+      case "head":
         this.#set({ error: message });
     }
   }

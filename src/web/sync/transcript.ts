@@ -10,19 +10,23 @@ export interface TranscriptMessage {
   author: MessageStep["author"];
   delivery: Delivery;
   createdAt: number;
+  parentId: string | null;
+  /** The versions of this message, itself among them, oldest first: edits of a text, answers to a text (H22). */
+  versions: string[];
 }
 
 /**
  * The messages of the branch in use, oldest first: from the head up through the parents. Texts that wait
- * for the agent, or were never answered, are not on the branch yet and are shown all the same (H9).
+ * for the agent are not on the branch yet and are shown all the same (H9).
  */
 export function transcript(state: SyncState): TranscriptMessage[] {
   return withLive(storedTranscript(state), state.live, state.run?.startedAt ?? 0);
 }
 
 /** The stored part of it, which stays the same while text is streamed. */
-export function storedTranscript(state: Pick<SyncState, "steps" | "conversation">): TranscriptMessage[] {
+export function storedTranscript(state: Pick<SyncState, "steps" | "conversation" | "run">): TranscriptMessage[] {
   const messages = groupSteps(state.steps);
+  const versions = versionsOf(messages);
   const chosen = new Set<string>();
   for (let id = startOf(state, messages); id !== null && !chosen.has(id);) {
     const message = messages.get(id);
@@ -30,11 +34,11 @@ export function storedTranscript(state: Pick<SyncState, "steps" | "conversation"
     chosen.add(id);
     id = message[0]?.parentId ?? null;
   }
-  for (const [id, [first]] of messages) if (first && first.delivery !== "sent") chosen.add(id);
+  for (const [id, [first]] of messages) if (first?.delivery === "queued") chosen.add(id);
 
   const shown = [...chosen].flatMap((id) => {
     const [first, ...rest] = messages.get(id) ?? [];
-    return first ? [{ position: first.position, message: toMessage([first, ...rest]) }] : [];
+    return first ? [{ position: first.position, message: toMessage([first, ...rest], versions.get(siblingKey(first)) ?? [id]) }] : [];
   });
   // Queued texts come last: the agent gets them after what it is writing now.
   shown.sort((a, b) => Number(a.message.delivery === "queued") - Number(b.message.delivery === "queued") || a.position - b.position);
@@ -50,10 +54,28 @@ export function withLive(messages: TranscriptMessage[], live: LiveView | null, s
   return messages.toSpliced(queued === -1 ? messages.length : queued, 0, writing(live, startedAt));
 }
 
-// A run's message is the head before its first step is stored; then the newest message is its parent.
-function startOf(state: Pick<SyncState, "conversation">, messages: ReadonlyMap<string, MessageStep[]>): string | null {
-  const head = state.conversation?.head ?? null;
+/** Whether the end of the branch in use is known here; it may be older than what was loaded (H22). */
+export function knowsHead({ steps, conversation, run }: Pick<SyncState, "steps" | "conversation" | "run">): boolean {
+  const head = conversation?.head ?? null;
+  return head === null || head === run?.messageId || [...steps.values()].some(({ messageId }) => messageId === head);
+}
+
+const siblingKey = (step: MessageStep): string => `${step.role} ${step.parentId}`;
+
+/** Message ids by what they hang under and who wrote them. Texts that wait are no versions of one another. */
+function versionsOf(messages: ReadonlyMap<string, MessageStep[]>): Map<string, string[]> {
+  const siblings = new Map<string, MessageStep[]>();
+  for (const [first] of messages.values()) {
+    if (first && first.delivery !== "queued") siblings.set(siblingKey(first), [...(siblings.get(siblingKey(first)) ?? []), first]);
+  }
+  return new Map([...siblings].map(([key, steps]) => [key, steps.sort((a, b) => a.position - b.position).map(({ messageId }) => messageId)]));
+}
+
+// A run's message is the head before its first step is stored; what it answers is the end of the branch then.
+function startOf({ conversation, run }: Pick<SyncState, "conversation" | "run">, messages: ReadonlyMap<string, MessageStep[]>): string | null {
+  const head = conversation?.head ?? null;
   if (head !== null && messages.has(head)) return head;
+  if (head !== null && head === run?.messageId && run.parentId !== undefined) return run.parentId;
   let newest: MessageStep | null = null;
   for (const [first] of messages.values()) {
     if (first && first.delivery === "sent" && (!newest || first.position > newest.position)) newest = first;
@@ -72,7 +94,7 @@ function groupSteps(steps: ReadonlyMap<string, MessageStep>): Map<string, Messag
   return messages;
 }
 
-function toMessage(steps: [MessageStep, ...MessageStep[]]): TranscriptMessage {
+function toMessage(steps: [MessageStep, ...MessageStep[]], versions: string[]): TranscriptMessage {
   const [first] = steps;
   return {
     messageId: first.messageId,
@@ -82,6 +104,8 @@ function toMessage(steps: [MessageStep, ...MessageStep[]]): TranscriptMessage {
     author: first.author,
     delivery: first.delivery,
     createdAt: first.createdAt,
+    parentId: first.parentId,
+    versions,
   };
 }
 
@@ -93,6 +117,8 @@ const writing = (live: LiveView, createdAt: number): TranscriptMessage => ({
   author: null,
   delivery: "sent",
   createdAt,
+  parentId: null,
+  versions: [live.messageId],
 });
 
 /** The cards about one tool call, oldest first: an approval may be followed by a recovery. */
