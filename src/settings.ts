@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Conversation } from "./conversation/conversation.js";
 import { defaultLimits, type Limits } from "./core/limits.js";
 import type { Model } from "./core/model.js";
+import type { ResumeMode } from "./core/ports.js";
 import type { Tools } from "./core/tool.js";
 import { createModel } from "./models/index.js";
 import { skills, toolsOf } from "./skills/index.js";
@@ -21,6 +22,8 @@ export interface Env extends ToolEnv {
   MODEL_STALL_SECONDS?: string;
   EXPIRES_IN_SECONDS?: string;
   STEPS_PER_RUN?: string;
+  RESUME_MODE?: string;
+  AUTO_CONTINUE?: string;
 }
 
 export interface Settings {
@@ -29,6 +32,7 @@ export interface Settings {
   demo: boolean;
   model: Model;
   limits: Limits;
+  resume: ResumeMode;
   agent(skill: string): { system: string; tools: Tools };
 }
 
@@ -47,6 +51,8 @@ const numbers = z.object({
   STEPS_PER_RUN: whole(1, 1000),
 });
 
+const resumeModes = z.object({ RESUME_MODE: z.enum(["continue", "message"]).optional(), AUTO_CONTINUE: z.enum(["true", "false"]).optional() });
+
 /** The settings, or every problem that keeps this deployment from serving, each naming its setting. */
 export function readSettings(env: Env): { ok: true; settings: Settings } | { ok: false; problems: Problem[] } {
   const problems: Problem[] = [];
@@ -59,6 +65,8 @@ export function readSettings(env: Env): { ok: true; settings: Settings } | { ok:
     });
   const parsed = numbers.safeParse(env);
   if (!parsed.success) problems.push(...parsed.error.issues.map((issue) => ({ setting: String(issue.path[0]), message: `${String(issue.path[0])} is wrong: ${issue.message}.` })));
+  const modes = resumeModes.safeParse(env);
+  if (!modes.success) problems.push(...modes.error.issues.map((issue) => ({ setting: String(issue.path[0]), message: `${String(issue.path[0])} is wrong: ${issue.message}.` })));
   if (!env.DB) problems.push({ setting: "DB", message: "The D1 binding DB is missing. Create the database and bind it in wrangler.toml." });
   if (env.EMAIL && !env.EMAIL_FROM) problems.push({ setting: "EMAIL_FROM", message: "EMAIL is bound, but EMAIL_FROM, the sender's address, is not set." });
   const number = parsed.data ?? {};
@@ -75,6 +83,7 @@ export function readSettings(env: Env): { ok: true; settings: Settings } | { ok:
       demo: choice.demo,
       model: choice.model,
       limits: limitsOf(number),
+      resume: modes.data?.RESUME_MODE === "message" ? { mode: "message", auto: modes.data.AUTO_CONTINUE !== "false" } : { mode: "continue" },
       agent: (name) => {
         const skill = skills.get(name);
         if (!skill) return { system: "", tools: new Map() };

@@ -57,6 +57,8 @@ export class Conversation extends DurableObject<Env> {
       agent: settings.agent,
       env,
       limits: settings.limits,
+      resume: settings.resume,
+      randomWord: () => [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, "0")).join(""),
       background: (work) => ctx.waitUntil(work),
       live: (flush, last) => {
         if (!last) this.#sockets.delta(flush);

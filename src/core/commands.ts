@@ -7,6 +7,7 @@ import type { StepRow } from "./rows.js";
 import { settlePausePoint } from "./pause-point.js";
 import type { Actor, Ports } from "./ports.js";
 import { finishRun, liveRun, startRun } from "./run.js";
+import { holdsWord } from "./told-by-message.js";
 import { partialParts, type Streaming } from "./stream.js";
 
 // What people do to a conversation, besides deciding: write to it, and cancel a run. Each is one
@@ -84,6 +85,7 @@ function sendProblem(ports: Ports, tx: Transaction, actor: Actor, command: SendC
   const bytes = byteLength(text);
   if (text.trim() === "") return rejected("empty", "The text is empty.");
   if (bytes > ports.limits.userTextBytes) return rejected("too_large", `The text is ${bytes} bytes long; ${ports.limits.userTextBytes} is the most. Split it up.`);
+  if (holdsWord(tx.conversation.word, text)) return rejected("reserved_word", "The text holds a word by which only the server speaks to the agent here. Leave it out.");
   if (isReservedMessageId(messageId) && command.replaces !== messageId) return rejected("message_id_taken", "Message ids like m1 are the server's. Use a random one.");
   const known = opId === null ? null : tx.store.operation(actor.person, opId);
   if (known) return known.kind === "send" && isSame(known.step, command) ? { status: "duplicate", queued: known.step.delivery === "queued" } : OP_REUSED;

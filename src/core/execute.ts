@@ -6,6 +6,7 @@ import { storedJson } from "./outcome.js";
 import { isIdempotent, parseInput, policyOf } from "./policy.js";
 import type { Ports } from "./ports.js";
 import { askWhatHappened } from "./run.js";
+import { holdsWord } from "./told-by-message.js";
 import type { Tool } from "./tool.js";
 
 // One try of one call: begun in the journal, executed, and its end recorded if nobody settled it before.
@@ -83,7 +84,7 @@ export function recordResult(ports: Ports, tx: Transaction, attempt: Try, result
   const current = tx.store.get("calls", call.turn, call.step, call.index);
   if (!run || !current || current.tries !== call.tries) return false;
   const live = run.status === "running" || run.status === "suspended";
-  const patch = ended(ports, tx.now, result);
+  const patch = withoutWord(ended(ports, tx.now, result), tx.conversation.word);
   ports.log("call.ended", { run: runId(call.turn), call: call.toolCallId, end: result.end });
   const uncertain = result.end === "unknown" || (result.end === "timed_out" && !isIdempotent(tool, input));
   if (uncertain && live) {
@@ -106,6 +107,13 @@ function ended(ports: Ports, now: number, result: TryResult): Partial<CallRow> {
     case "timed_out":
       return { state: "failed", cause: "timed_out", error: "The tool did not answer in time. It is made so that it can be called again without harm.", endedAt: now };
   }
+}
+
+/** A result that holds the word by which the server speaks to the model is not passed on: it could forge a decision. */
+function withoutWord(patch: Partial<CallRow>, word: string | null): Partial<CallRow> {
+  const note = "What the tool returned was left out: it holds a word by which only the server speaks here.";
+  if (holdsWord(word, patch.output ?? "")) return { ...patch, output: JSON.stringify({ note }) };
+  return holdsWord(word, patch.error ?? "") ? { ...patch, error: note } : patch;
 }
 
 /** A tool's result as JSON text; what is over the limit is cut, and says so (H20). */

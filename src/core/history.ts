@@ -2,6 +2,7 @@ import type { ModelMessage } from "ai";
 import type { Json } from "../protocol/json.js";
 import type { CallRow, Reads, RunRow, StepRow } from "./rows.js";
 import { storedJson, tellOutcome } from "./outcome.js";
+import { isSynthetic, isToldByMessage } from "./told-by-message.js";
 import { storedParts, type StoredPart } from "./views.js";
 
 // What the model is given: made from the rows at every call, never from a client (H10). Each proposed
@@ -64,7 +65,8 @@ function mergeUserMessages(messages: ModelMessage[]): ModelMessage[] {
 function messagesOf(reads: Reads, row: StepRow): ModelMessage[] {
   const parts = storedParts(row);
   if (row.role === "user") {
-    const text = parts.flatMap((part) => (part.type === "text" && typeof part["text"] === "string" && part["text"] ? [part["text"]] : []));
+    const word = isSynthetic(row) ? `${reads.get("conversation")?.word ?? ""} ` : "";
+    const text = parts.flatMap((part) => (part.type === "text" && typeof part["text"] === "string" && part["text"] ? [word + part["text"]] : []));
     return text.length ? [{ role: "user", content: text.map((one) => ({ type: "text", text: one })) }] : [];
   }
   const calls = reads.callsOfStep(row.turn, row.step).filter((call) => call.position === row.position);
@@ -111,5 +113,5 @@ function inputOf(call: CallRow): Json {
 function resultOf(reads: Reads, call: CallRow): Json {
   const approval = call.approval === null ? null : reads.get("pausePoints", call.approval);
   const newest = call.pausePoint === null ? null : reads.get("pausePoints", call.pausePoint);
-  return tellOutcome(call, approval, newest?.kind === "recovery" ? newest : null);
+  return tellOutcome(call, approval, newest?.kind === "recovery" ? newest : null, isToldByMessage(reads, call));
 }

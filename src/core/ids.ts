@@ -10,10 +10,13 @@ export const assistantMessageId = (position: number): string => `m${position}`;
 /** The id of a person's text whose own id a newer version has taken over. */
 export const supersededMessageId = (position: number, newer: number): string => `u${position}-${newer}`;
 
+/** The id of a message that tells decisions (RESUME_MODE=message). */
+export const decisionsMessageId = (position: number): string => `d${position}`;
+
 export const isSuperseded = (step: { messageId: string; position: number }): boolean => step.messageId.startsWith(`u${step.position}-`) && isReservedMessageId(step.messageId);
 
 /** Message ids that a client may not use, for they are ours. */
-export const isReservedMessageId = (id: string): boolean => /^(m\d+|u\d+-\d+)$/.test(id);
+export const isReservedMessageId = (id: string): boolean => /^([md]\d+|u\d+-\d+)$/.test(id);
 
 /** The position that an agent's message id names, or 0 for any other text. */
 export const positionOf = (id: string): number => Number(/^m([1-9]\d{0,9})$/.exec(id)?.[1] ?? 0);

@@ -135,6 +135,12 @@ export class Transaction {
     if ("state" in patch || "title" in patch || "pausePointId" in patch || "deletedAt" in patch) this.#patch.version = (this.store.get("conversation")?.version ?? 0) + 1;
   }
 
+  /** Seen by no client: no `seq`, nothing broadcast. */
+  setWord(word: string): void {
+    this.store.update("conversation", [], { word });
+    this.wrote = true;
+  }
+
   insertConversation(row: ConversationRow): void {
     this.store.create();
     this.store.insert("conversation", row);

@@ -6,8 +6,8 @@ import type { CallRow, PausePointRow } from "./rows.js";
 
 /** What a person decided about the call that the result belongs to. */
 export interface ToldDecision {
-  by: string;
-  device: string | null;
+  by?: string;
+  device?: string | null;
   /** The person's words, exactly as written. */
   reply?: string;
   choice?: Json;
@@ -18,8 +18,8 @@ export interface ToldDecision {
 /** The value of a tool result as the model gets it. A call that no person saw and that succeeded gets its bare result. */
 export type ToldOutcome =
   | { outcome: "succeeded"; result: Json; decision?: ToldDecision }
-  | { outcome: "answered"; decision: ToldDecision; answer: Json; message: string }
-  | { outcome: "rejected"; message: string; decision: ToldDecision }
+  | { outcome: "answered"; decision?: ToldDecision; answer?: Json; message: string }
+  | { outcome: "rejected"; message: string; decision?: ToldDecision }
   | { outcome: "expired" | "cancelled" | "denied" | "failed" | "unknown"; message: string; decision?: ToldDecision };
 
 /** Field by field difference of two JSON values; `path` is dotted, empty for the whole value. */
@@ -57,13 +57,19 @@ function told(pausePoint: PausePointRow, call: CallRow): ToldDecision {
   return decision;
 }
 
+function toldHere(pausePoint: PausePointRow, call: CallRow, elsewhere: boolean): ToldDecision | undefined {
+  const { edited, ...decision } = told(pausePoint, call);
+  if (!elsewhere) return edited ? { ...decision, edited } : decision;
+  return edited && { edited };
+}
+
 /**
  * The one tool result of a call, in whatever state it is: each proposed call has exactly one (H14).
  * `approval` is the pause point that let it run or refused it, if there was one; `recovery` the newest
- * question about its outcome.
+ * question about its outcome. With `elsewhere` the decision is told in a message, and the result has only what it changed.
  */
-export function tellOutcome(call: CallRow, approval: PausePointRow | null, recovery: PausePointRow | null): Json {
-  const decision = approval?.decidedBy ? told(approval, call) : undefined;
+export function tellOutcome(call: CallRow, approval: PausePointRow | null, recovery: PausePointRow | null, elsewhere = false): Json {
+  const decision = approval?.decidedBy ? toldHere(approval, call, elsewhere) : undefined;
   const withDecision = decision ? { decision } : {};
   const say = (outcome: ToldOutcome): Json => outcome as unknown as Json;
   switch (call.state) {
@@ -73,16 +79,23 @@ export function tellOutcome(call: CallRow, approval: PausePointRow | null, recov
         return say({
           outcome: "succeeded",
           result: { confirmedBy: recovery.decidedBy, note: "It was interrupted. A person checked and says that it happened; its own result is lost." },
-          decision: told(recovery, call),
+          ...(elsewhere ? {} : { decision: told(recovery, call) }),
         });
       }
-      if (approval && decision && approval.kind !== "approval") return say({ outcome: "answered", decision, answer: result, message: answered(approval) });
-      if (approval && decision && isQuestion(call)) return say({ outcome: "answered", decision, answer: result, message: answered(approval) });
+      if (approval?.decidedBy && (approval.kind !== "approval" || isQuestion(call))) {
+        return say(
+          elsewhere ? { outcome: "answered", message: "The answer follows in a message." } : { outcome: "answered", ...withDecision, answer: result, message: answered(approval) },
+        );
+      }
       return decision ? say({ outcome: "succeeded", result, decision }) : result;
     }
     case "failed":
       if (call.cause === "told" && recovery) {
-        return say({ outcome: "failed", message: "It was interrupted. A person checked and says that it did not happen.", decision: told(recovery, call) });
+        return say({
+          outcome: "failed",
+          message: "It was interrupted. A person checked and says that it did not happen.",
+          ...(elsewhere ? {} : { decision: told(recovery, call) }),
+        });
       }
       return say({ outcome: "failed", message: call.error ?? "The tool failed.", ...withDecision });
     case "denied":
@@ -91,7 +104,7 @@ export function tellOutcome(call: CallRow, approval: PausePointRow | null, recov
       return say({
         outcome: "unknown",
         message: "It was started, and nobody knows whether it happened. Do not assume either, and do not repeat it on your own.",
-        ...(recovery?.decidedBy ? { decision: told(recovery, call) } : withDecision),
+        ...(recovery?.decidedBy && !elsewhere ? { decision: told(recovery, call) } : withDecision),
       });
     case "started":
       return say({ outcome: "unknown", message: "The run was cancelled while this was under way. Its end is not known yet.", ...withDecision });
@@ -125,7 +138,7 @@ function denied(call: CallRow, decision: ToldDecision | undefined): ToldOutcome 
       return {
         outcome: "rejected",
         message: "A person rejected this. It has not run. Do not propose the same again unless they ask for it.",
-        decision: decision ?? { by: "a person", device: null },
+        ...withDecision,
       };
     case "expired":
       return { outcome: "expired", message: "Nobody decided before the deadline. It has not run. This is not a refusal, and not consent either." };

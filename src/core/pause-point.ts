@@ -8,6 +8,7 @@ import { storedJson } from "./outcome.js";
 import { parseInput, policyOf, summaryOf } from "./policy.js";
 import type { Actor, Ports } from "./ports.js";
 import { liveRun, resume } from "./run.js";
+import { holdsWord } from "./told-by-message.js";
 import type { InputFault } from "./tool.js";
 
 // A pause point's state machine. Whoever settles one (a person, the clock, a cancellation) comes through
@@ -82,6 +83,8 @@ function decideNow(ports: Ports, tx: Transaction, actor: Actor, row: PausePointR
   const size = byteLength(JSON.stringify([decision.payloadOverride ?? null, decision.choice ?? null])) + byteLength(decision.reply ?? "");
   if (size > ports.limits.toolInputBytes)
     return invalid(row, [{ path: [], message: `Override and reply are ${size} bytes together; ${ports.limits.toolInputBytes} is the most.` }]);
+  if (holdsWord(tx.conversation.word, JSON.stringify(decision)))
+    return invalid(row, [{ path: [], message: "it holds a word by which only the server speaks to the agent here; leave it out" }]);
   const faults = decision.decision === "approve" ? faultsOf(ports, tx, row, decision) : [];
   if (faults.length > 0) return invalid(row, faults);
   const override = normalOverride(ports, row, decision);

@@ -6,6 +6,7 @@ import type { Transaction } from "./journal.js";
 import type { CallRow, RunRow } from "./rows.js";
 import { durationMs } from "./limits.js";
 import { isApprovalMarker } from "./marker.js";
+import { chainOf } from "./told-by-message.js";
 import type { Ports } from "./ports.js";
 import type { ParsedInput, PausePointDraft, PolicyVerdict, Tool } from "./tool.js";
 import { storedJson } from "./outcome.js";
@@ -143,17 +144,9 @@ const REFUSALS: ReadonlySet<CallCause> = new Set(["rejected", "policy", "repeate
 /** Whether this very call was refused since a person's text was last given to the model (H13). */
 export function wasRefused(tx: Transaction, run: RunRow, tool: string, input: Json): boolean {
   const wanted = canonicalJson(input);
-  return tx.store
-    .calls(run.turn)
-    .some(
-      (call) =>
-        call.step >= run.sinceStep &&
-        call.tool === tool &&
-        call.state === "denied" &&
-        call.cause !== null &&
-        REFUSALS.has(call.cause) &&
-        canonicalJson(storedJson(call.input)) === wanted,
-    );
+  return chainOf(tx.store, run)
+    .flatMap((one) => tx.store.calls(one.turn).filter((call) => call.step >= one.sinceStep))
+    .some((call) => call.tool === tool && call.state === "denied" && call.cause !== null && REFUSALS.has(call.cause) && canonicalJson(storedJson(call.input)) === wanted);
 }
 
 interface Opening extends Omit<PausePointDraft, "kind"> {

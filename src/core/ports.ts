@@ -14,6 +14,12 @@ export interface Clock {
   breathe(): Promise<void>;
 }
 
+/**
+ * How a run goes on when its cards are decided: `continue` re-enters it, and the decision is in the tool's result;
+ * `message` ends it, and the decision is told in a message that starts the next run, at once or with a person's next text.
+ */
+export type ResumeMode = { mode: "continue" } | { mode: "message"; auto: boolean };
+
 /** What the core needs from around it. Nothing here is Cloudflare's. */
 export interface Ports {
   journal: Journal;
@@ -24,6 +30,9 @@ export interface Ports {
   /** Handed to tools as it is. */
   env: unknown;
   limits: Limits;
+  resume: ResumeMode;
+  /** A text of 96 random bits. */
+  randomWord(): string;
   /** Keeps the process alive until the work is done. */
   background(work: Promise<void>): void;
   /**

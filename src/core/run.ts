@@ -3,6 +3,7 @@ import { assistantMessageId, pausePointId, runId } from "./ids.js";
 import { isLive, type Transaction } from "./journal.js";
 import type { CallRow, RunRow, StepRow } from "./rows.js";
 import { isIdempotent, openPausePoint } from "./policy.js";
+import { cardsOfStep, chainOf, insertDecisions } from "./told-by-message.js";
 import type { Ports } from "./ports.js";
 import { storedJson } from "./outcome.js";
 import type { StoredPart } from "./views.js";
@@ -45,10 +46,16 @@ function afterStep(ports: Ports, tx: Transaction, run: RunRow, calls: CallRow[])
   if (halted(tx, calls)) return finish("completed", "halted", "Nobody decided before the deadline, so the run has ended.");
   // A run that took a person's text after its last step owes the model a call.
   if (calls.length === 0 && run.step > run.sinceStep) return finish("completed", "finished", null);
-  if (run.step >= ports.limits.stepsPerRun)
+  const steps = chainOf(tx.store, run).reduce((sum, one) => sum + one.step, 0);
+  if (steps >= ports.limits.stepsPerRun)
     return finish("failed", "step_limit", `The run has ended after ${ports.limits.stepsPerRun} steps, which is the most a run may take. Write again to go on.`);
   if (calls.some((call) => call.cause === "repeated") && tx.store.queued(run.position).length === 0) {
     return finish("completed", "repeated_call", "The agent proposed again what had been refused, so the run has ended. Write to it to go on.");
+  }
+  if (ports.resume.mode === "message" && calls.length > 0 && cardsOfStep(tx.store, run, run.step - 1).length > 0) {
+    finishRun(tx, run, "completed", "pause", null, [], ports.resume.auto);
+    const next = liveRun(tx);
+    return next ? { do: "model", run: next } : STOP;
   }
   if (run.status === "suspended") resume(tx, run);
   return { do: "model", run: liveRun(tx) ?? run };
@@ -188,10 +195,16 @@ export function deliverQueued(tx: Transaction, run: RunRow): RunRow {
   return { ...run, ...moved };
 }
 
-/** Hangs texts under the run's message (or what it answers, while it has written nothing), each under the one before. */
-function chain(tx: Transaction, run: RunRow, queued: StepRow[], delivery: "sent" | "unanswered"): { position: number; messageId: string } {
+/** Hangs texts under what was told, the run's message, or what it answers while it has written nothing; each under the one before. */
+function chain(
+  tx: Transaction,
+  run: RunRow,
+  queued: StepRow[],
+  delivery: "sent" | "unanswered",
+  told: { position: number; messageId: string } | null = null,
+): { position: number; messageId: string } {
   const wrote = tx.store.message(run.position).length > 0;
-  let above = wrote ? { position: run.position, messageId: run.messageId } : { position: run.parent, messageId: run.parentId ?? "" };
+  let above = told ?? (wrote ? { position: run.position, messageId: run.messageId } : { position: run.parent, messageId: run.parentId ?? "" });
   for (const text of queued) {
     tx.updateStep(text, { delivery, parent: above.position, parentId: above.messageId || null, turn: run.turn });
     above = { position: text.position, messageId: text.messageId };
@@ -211,6 +224,8 @@ export function finishRun(
   stopReason: StopReason,
   detail: string | null,
   partial: StoredPart[] = [],
+  /** With `pause`: the decisions start the next run by themselves. */
+  auto = false,
 ): void {
   for (const row of tx.store.pausePointsFrom(run.firstPausePoint)) {
     if (row.state === "pending") tx.updatePausePoint(row, { state: "cancelled", decidedAt: tx.now });
@@ -229,10 +244,11 @@ export function finishRun(
 
   const queued = tx.store.queued(run.position);
   const goesOn = status === "completed" && stopReason !== "halted";
-  const leaf = chain(tx, written, queued, goesOn ? "sent" : "unanswered");
+  const told = stopReason === "pause" ? insertDecisions(tx, written) : null;
+  const leaf = chain(tx, written, queued, goesOn ? "sent" : "unanswered", told);
   tx.patchConversation({ state: "idle", pausePointId: null, head: leaf.position, headId: leaf.messageId || null });
   const asker = queued.at(-1);
-  if (asker && goesOn) startRun(tx, { ...leaf, person: asker.person ?? run.person });
+  if (goesOn && (asker || auto)) startRun(tx, { ...leaf, person: asker?.person ?? run.person });
 }
 
 const isRecovery = (tx: Transaction, call: CallRow): boolean => call.pausePoint !== null && tx.store.get("pausePoints", call.pausePoint)?.kind === "recovery";

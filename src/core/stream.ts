@@ -8,6 +8,7 @@ import type { CallRow, RunRow } from "./rows.js";
 import { admitCall } from "./policy.js";
 import type { Ports } from "./ports.js";
 import { deliverQueued, finishRun, insertAssistantStep, settle } from "./run.js";
+import { wordSentence } from "./told-by-message.js";
 import type { StoredPart } from "./views.js";
 
 // One step: the model is called, its answer streamed, and the whole committed with its calls.
@@ -24,6 +25,7 @@ export function beginAttempt(ports: Ports, tx: Transaction, run: RunRow): RunRow
     finishRun(tx, run, "failed", "error", `The answer was interrupted ${run.fruitless} times without getting further, so the run has ended. Write again to go on.`);
     return null;
   }
+  if (ports.resume.mode === "message" && tx.conversation.word === null) tx.setWord(ports.randomWord());
   const current = deliverQueued(tx, run);
   const attempt = run.attempt + 1;
   const counted = tx.countAttempt(run.turn, { attempt, fruitless: run.fruitless + 1 }, { status: "running", attempt: run.attempt });
@@ -33,7 +35,8 @@ export function beginAttempt(ports: Ports, tx: Transaction, run: RunRow): RunRow
 /** Streams one attempt to its end and commits it. What comes too late changes nothing (H17). */
 export async function streamStep(ports: Ports, run: RunRow, isExecuting: (call: CallRow) => boolean, streaming: (now: Streaming | null) => void): Promise<void> {
   const { journal, limits, clock } = ports;
-  const { system, tools } = ports.agent(journal.conversation().skill);
+  const { skill, word } = journal.conversation();
+  const { system, tools } = ports.agent(skill);
   const live = new LiveStep({ runId: runId(run.turn), messageId: run.messageId, step: run.step, attempt: run.attempt }, clock, (flush) => ports.live(flush, false));
   const abort = new AbortController();
   streaming({ live, abort });
@@ -43,7 +46,11 @@ export async function streamStep(ports: Ports, run: RunRow, isExecuting: (call: 
     const messages = modelHistory(journal.read, run, limits.contextTokens);
     const modelTools = [...tools.values()].map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
     const named = new CallIds(run);
-    for await (const chunk of untilTimeout(ports, ports.model({ system, messages, tools: modelTools, signal: abort.signal }), abort)) {
+    for await (const chunk of untilTimeout(
+      ports,
+      ports.model({ system: word === null ? system : system + wordSentence(word), messages, tools: modelTools, signal: abort.signal }),
+      abort,
+    )) {
       if (chunk.type === "error") throw new Error(String(chunk["errorText"]));
       if (chunk.type === "finish" || chunk.type === "message-metadata") countTokens(usage, chunk);
       if (!STREAMED.has(chunk.type)) continue;

@@ -52,20 +52,21 @@ const isTold = (result: unknown): result is ToldOutcome =>
   "outcome" in result &&
   typeof result.outcome === "string" &&
   OUTCOMES.has(result.outcome) &&
-  ("decision" in result || (result.outcome !== "answered" && result.outcome !== "rejected"));
+  ("decision" in result || "message" in result || result.outcome === "succeeded");
 
-const who = ({ by, device }: ToldDecision): string => (device ? `${by} on ${device}` : by);
-const reply = ({ reply }: ToldDecision): string => (reply ? `Their words: "${reply}"` : "");
+const who = ({ by = "a person", device }: ToldDecision = {}): string => (device ? `${by} on ${device}` : by);
+const reply = ({ reply }: ToldDecision = {}): string => (reply ? `Their words: "${reply}"` : "");
 const sentenceCase = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 const shown = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
 
-function edits({ by, edited }: ToldDecision): string {
+function edits({ by = "a person", edited }: ToldDecision): string {
   if (!edited) return "";
   const changes = edited.changed.map(({ path, from, to }) => `${path || "the input"} from ${shown(from)} to ${shown(to)}`);
   return `${sentenceCase(by)} changed it first: ${changes.join(", ")}.`;
 }
 
-function answered(decision: ToldDecision, answer: Json): string {
+function answered(decision: ToldDecision | undefined, answer: Json | undefined): string {
+  if (decision === undefined || answer === undefined) return "";
   const by = who(decision);
   if (decision.choice !== undefined) return [`${sentenceCase(by)} chose ${JSON.stringify(decision.choice)}.`, reply(decision)].filter(Boolean).join(" ");
   if (typeof answer === "object" && answer !== null) {

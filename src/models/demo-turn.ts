@@ -15,6 +15,8 @@ export interface Turn {
   outcomes: Outcome[];
   /** What a person wrote. Empty when the demo is only to go on after its calls. */
   texts: string[];
+  /** Decisions that were told in a message (RESUME_MODE=message). */
+  decisions: string[];
   /** The newest text of a person asks to insist. */
   insists: boolean;
 }
@@ -34,9 +36,14 @@ export function currentTurn(prompt: LanguageModelV4Prompt): Turn {
       outcomes.push({ tool: part.toolName, input: inputs.get(part.toolCallId), result, refused: isRefusal(result) });
     }
   }
-  const texts = textsOf(prompt.slice(last + 1));
-  return { outcomes, texts, insists: /\binsist\b/i.test(textsOf(prompt).at(-1) ?? "") };
+  const all = textsOf(prompt.slice(last + 1));
+  const decisions = all.flatMap((text) => DECISION.exec(text)?.[1] ?? []);
+  const texts = all.filter((text) => !DECISION.test(text));
+  const said = textsOf(prompt).filter((text) => !DECISION.test(text));
+  return { outcomes, texts, decisions, insists: /\binsist\b/i.test(said.at(-1) ?? "") };
 }
+
+const DECISION = /^[0-9a-f]{24} (Approval .*)$/s;
 
 function textsOf(prompt: LanguageModelV4Prompt): string[] {
   return prompt.flatMap((message) => (message.role === "user" ? message.content.flatMap((part) => (part.type === "text" ? [part.text] : [])) : []));

@@ -84,7 +84,8 @@ function* spoken(kind: "text" | "reasoning", text: string): Generator<LanguageMo
 const words = (text: string): string[] => text.match(/\s*\S+/g) ?? [];
 
 function answer(turn: Turn, offered: ReadonlySet<string>): Answer {
-  const reactions = turn.outcomes.map((outcome) => react(outcome, turn.insists));
+  const told = turn.decisions.map((decision) => `I was told: ${decision}.`);
+  const reactions = [...told, ...turn.outcomes.map((outcome) => react(outcome, turn.insists)).filter(Boolean)];
   if (turn.texts.length === 0) {
     const again = turn.insists ? turn.outcomes.filter(({ refused }) => refused).map(({ tool, input }) => ({ tool, input: JSON.stringify(input) })) : [];
     return { text: [...reactions, ...(again.length > 0 ? ["I insist, and propose the same again."] : [])].join("\n\n"), calls: again };

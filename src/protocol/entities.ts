@@ -43,7 +43,7 @@ export const runStatus = z.enum(["running", "suspended", "completed", "failed", 
 export type RunStatus = z.infer<typeof runStatus>;
 
 /** Why a run that has ended, ended. */
-export const stopReason = z.enum(["finished", "halted", "repeated_call", "step_limit", "error", "cancelled"]);
+export const stopReason = z.enum(["finished", "pause", "halted", "repeated_call", "step_limit", "error", "cancelled"]);
 export type StopReason = z.infer<typeof stopReason>;
 
 export const run = z.object({

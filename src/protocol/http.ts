@@ -1,5 +1,7 @@
 import * as z from "zod";
-import { decision } from "./commands.js";
+import { decision, type Decision } from "./commands.js";
+import { json } from "./json.js";
+import type { Verdict } from "./entities.js";
 import { conversationState, pausePointState, risk, role, pausePointKind } from "./entities.js";
 
 // Bodies and answers of the HTTP routes. An error is `application/problem+json` (RFC 9457).
@@ -30,8 +32,27 @@ export const cancelBody = z.object({ runId: z.string().min(1).max(128) });
 
 export const memberBody = z.object({ role: role.exclude(["owner"]) });
 
+const VERDICTS: Record<string, Verdict> = { approve: "approve", approved: "approve", reject: "reject", rejected: "reject" };
+
+/** The older spelling of a decision: `resolution` is a verdict, one of the options, or an object of values. */
+const resolved = z
+  .object({ pausePointId: decision.shape.pausePointId, version: decision.shape.version, resolution: json, freeformReply: z.string().optional() })
+  .transform(({ pausePointId, version, resolution, freeformReply }): Decision => {
+    const verdict = typeof resolution === "string" && Object.hasOwn(VERDICTS, resolution) ? VERDICTS[resolution] : undefined;
+    const values = typeof resolution === "object" && resolution !== null && !Array.isArray(resolution);
+    return {
+      pausePointId,
+      decision: verdict ?? "approve",
+      ...(version === undefined ? {} : { version }),
+      ...(freeformReply === undefined ? {} : { reply: freeformReply }),
+      ...(verdict ? {} : values ? { payloadOverride: resolution } : { choice: resolution }),
+    };
+  });
+
+const eitherSpelling = z.union([decision, resolved]);
+
 /** `POST /api/chat/resume`: one decision, or several. */
-export const resumeBody = z.union([z.object({ decisions: z.array(decision).min(1).max(200) }), decision]);
+export const resumeBody = z.union([z.object({ decisions: z.array(eitherSpelling).min(1).max(200) }), eitherSpelling]);
 
 /** One row of `GET /api/conversations`. */
 export const conversationListItem = z.object({

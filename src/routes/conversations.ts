@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import type { App } from "../auth/guard.js";
 import { isName } from "../auth/local.js";
 import { isConversationId } from "../core/ids.js";
+import type { MessageStep } from "../protocol/entities.js";
 import { cancelBody, createConversationBody, memberBody, patchConversationBody } from "../protocol/http.js";
 import { DEFAULT_SKILL, skills } from "../skills/index.js";
 import { listConversations } from "../store/conversations.js";
@@ -83,13 +84,19 @@ export const conversations = new Hono<App>()
     return objectOf(c.env, c.req.param("id")).fetch(new Request("https://object/socket", { headers: { upgrade: "websocket", "x-actor": JSON.stringify(c.var.actor) } }));
   });
 
+interface UiMessage extends Pick<MessageStep, "role"> {
+  id: string;
+  parts: unknown[];
+  metadata?: { synthetic: true };
+}
+
 /** Steps joined to AI SDK `UIMessage`s, as a stock client takes them for its first messages. */
-function asUiMessages(steps: { messageId: string; role: string; parts: unknown[] }[]): { id: string; role: string; parts: unknown[] }[] {
-  const messages = new Map<string, { id: string; role: string; parts: unknown[] }>();
-  for (const { messageId, role, parts } of steps) {
+function asUiMessages(steps: Pick<MessageStep, "messageId" | "role" | "parts" | "author">[]): UiMessage[] {
+  const messages = new Map<string, UiMessage>();
+  for (const { messageId, role, parts, author } of steps) {
     const message = messages.get(messageId);
     if (message) message.parts.push(...parts);
-    else messages.set(messageId, { id: messageId, role, parts: [...parts] });
+    else messages.set(messageId, { id: messageId, role, parts: [...parts], ...(role === "user" && author === null ? { metadata: { synthetic: true } } : {}) });
   }
   return [...messages.values()];
 }

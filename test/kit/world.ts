@@ -31,6 +31,7 @@ export class World {
   readonly logs: ({ event: string } & Record<string, unknown>)[] = [];
   readonly tools = new Map<string, Tool>();
   limits: Limits = { ...defaultLimits };
+  readonly resume: { mode: "continue" | "message"; auto: boolean } = { mode: "continue", auto: true };
   journal: Journal;
   engine: Engine;
   #messages = 0;
@@ -115,6 +116,8 @@ export class World {
       agent: () => ({ system: "You are a test.", tools: this.tools }),
       env: {},
       limits: this.limits,
+      resume: this.resume,
+      randomWord: () => "w0rd",
       background: (work) => void work.catch(() => {}),
       live: (flush) => void this.flushes.push(flush),
       log: (event, fields) => void this.logs.push({ event, ...fields }),

@@ -4,6 +4,7 @@ import { branchScenarios } from "../contract/branches.js";
 import { decideScenarios } from "../contract/decide.js";
 import { edgeScenarios } from "../contract/edges.js";
 import { limitScenarios } from "../contract/limits.js";
+import { messageModeScenarios } from "../contract/message-mode.js";
 import { runScenarios } from "../contract/run.js";
 import { runAgainst } from "../contract/suite.js";
 import { textScenarios } from "../contract/texts.js";
@@ -24,5 +25,6 @@ runAgainst(
     "texts and what the model is told": textScenarios,
     "limits and cancelling": limitScenarios,
     branches: branchScenarios,
+    "decisions told by a message": messageModeScenarios,
   },
 );

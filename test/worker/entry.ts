@@ -1,6 +1,7 @@
 import worker, { Conversation as Real } from "../../src/worker.js";
 import type { Model } from "../../src/core/model.js";
 import type { Limits } from "../../src/core/limits.js";
+import type { ResumeMode } from "../../src/core/ports.js";
 import type { Tool } from "../../src/core/tool.js";
 import type { Env, Settings } from "../../src/settings.js";
 
@@ -11,13 +12,14 @@ export const control: {
   model: Model | null;
   tools: Map<string, Tool> | null;
   limits: Partial<Limits>;
+  resume: ResumeMode | null;
   db: ((real: D1Database) => D1Database) | null;
   /** Called around every transaction of every object. `die`: this object does nothing from then on, and is to be aborted. */
   transaction: ((name: string, when: "before" | "after", conversation: string | undefined) => "die" | "live") | null;
-} = { model: null, tools: null, limits: {}, db: null, transaction: null };
+} = { model: null, tools: null, limits: {}, resume: null, db: null, transaction: null };
 
 export function resetControl(): void {
-  Object.assign(control, { model: null, tools: null, limits: {}, db: null, transaction: null });
+  Object.assign(control, { model: null, tools: null, limits: {}, resume: null, db: null, transaction: null });
 }
 
 /** The real conversation, with a test's model, tools, limits or D1, and its transactions observed. */
@@ -44,6 +46,7 @@ export class Conversation extends Real {
       ...settings,
       model: (request) => (control.model ?? settings.model)(request),
       limits: { ...settings.limits, ...control.limits },
+      resume: control.resume ?? settings.resume,
       agent: (skill) => ({ ...settings.agent(skill), ...(control.tools ? { tools: control.tools } : {}) }),
     };
   }

@@ -25,6 +25,8 @@ describe("a missing or wrong setting", () => {
     ["MODEL unknown", { ...BASE, MODEL: "gpt" }, "MODEL"],
     ["MODEL without its binding", { ...BASE, MODEL: "workers-ai/@cf/meta/llama" }, "AI"],
     ["a number that is none", { ...BASE, STEPS_PER_RUN: "many" }, "STEPS_PER_RUN"],
+    ["a mode of resuming that there isn't", { ...BASE, RESUME_MODE: "later" }, "RESUME_MODE"],
+    ["a switch that is neither", { ...BASE, RESUME_MODE: "message", AUTO_CONTINUE: "yes" }, "AUTO_CONTINUE"],
     ["a database that is not bound", { AUTH: "local", MODEL: "demo" }, "DB"],
     ["EMAIL without a sender", { ...BASE, EMAIL: {} as SendEmail }, "EMAIL_FROM"],
   ] as [string, Partial<Env>, string][]) {

@@ -39,14 +39,9 @@ function Said({ message, now, clockOffset, you, mayBranch }: Props) {
     .join("\n");
   const badge = badges[delivery];
   return (
-    <section className="said" data-testid="user-message" data-delivery={delivery} aria-label={`Said by ${author?.person ?? "a person"}`}>
+    <section className="said" data-testid="user-message" data-delivery={delivery} aria-label={author ? `Said by ${author.person}` : "What was decided"}>
       <header>
-        {author && (
-          <b>
-            <PlainText text={author.person} />
-          </b>
-        )}{" "}
-        {moment(createdAt - clockOffset, now - clockOffset)}
+        <b>{author ? <PlainText text={author.person} /> : "Decided"}</b> {moment(createdAt - clockOffset, now - clockOffset)}
         {author && (
           <>
             {", "}

@@ -69,6 +69,7 @@ function RunLine({ snapshot }: { snapshot: Snapshot }) {
       </p>
     );
   }
+  if (run.stopReason === "pause") return <p className="run-end">The agent goes on with your next text.</p>;
   const unplain = run.status === "failed" || run.status === "cancelled" || (run.stopReason !== null && run.stopReason !== "finished");
   if (!unplain || run.status === "running" || run.status === "suspended") return null;
   const failed = run.status === "failed";

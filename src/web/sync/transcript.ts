@@ -34,15 +34,13 @@ export function storedTranscript(state: Pick<SyncState, "steps" | "conversation"
     chosen.add(id);
     id = message[0]?.parentId ?? null;
   }
-  for (const [id, [first]] of messages) if (first?.delivery === "queued") chosen.add(id);
-
-  const shown = [...chosen].flatMap((id) => {
-    const [first, ...rest] = messages.get(id) ?? [];
-    return first ? [{ position: first.position, message: toMessage([first, ...rest], versions.get(siblingKey(first)) ?? [id]) }] : [];
-  });
   // Queued texts come last: the agent gets them after what it is writing now.
-  shown.sort((a, b) => Number(a.message.delivery === "queued") - Number(b.message.delivery === "queued") || a.position - b.position);
-  return shown.map(({ message }) => message);
+  const queued = [...messages.values()].flatMap(([first]) => (first?.delivery === "queued" ? [first] : [])).sort((a, b) => a.position - b.position);
+  const branch = [...[...chosen].reverse(), ...queued.map(({ messageId }) => messageId)];
+  return branch.flatMap((id) => {
+    const [first, ...rest] = messages.get(id) ?? [];
+    return first ? [toMessage([first, ...rest], versions.get(siblingKey(first)) ?? [id])] : [];
+  });
 }
 
 /** Puts the step that is being written into its message, or, if that has no stored step yet, after the others. */

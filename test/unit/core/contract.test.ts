@@ -3,6 +3,7 @@ import { branchScenarios } from "../../contract/branches.js";
 import { decideScenarios } from "../../contract/decide.js";
 import { edgeScenarios } from "../../contract/edges.js";
 import { limitScenarios } from "../../contract/limits.js";
+import { messageModeScenarios } from "../../contract/message-mode.js";
 import { runScenarios } from "../../contract/run.js";
 import { runAgainst } from "../../contract/suite.js";
 import { textScenarios } from "../../contract/texts.js";
@@ -14,4 +15,5 @@ runAgainst("in memory", (body) => body(new MemoryStore()), {
   "texts and what the model is told": textScenarios,
   "limits and cancelling": limitScenarios,
   branches: branchScenarios,
+  "decisions told by a message": messageModeScenarios,
 });
