@@ -69,9 +69,9 @@ function toldHere(pausePoint: PausePointRow, call: CallRow, elsewhere: boolean):
  * question about its outcome. With `elsewhere` the decision is told in a message, and the result has only what it changed.
  */
 export function tellOutcome(call: CallRow, approval: PausePointRow | null, recovery: PausePointRow | null, elsewhere = false): Json {
+  if (approval?.decidedBy && approval.forPerson !== null) return say(fromDevice(call, approval));
   const decision = approval?.decidedBy ? toldHere(approval, call, elsewhere) : undefined;
   const withDecision = decision ? { decision } : {};
-  const say = (outcome: ToldOutcome): Json => outcome as unknown as Json;
   switch (call.state) {
     case "succeeded": {
       const result = storedJson(call.output) ?? null;
@@ -113,6 +113,15 @@ export function tellOutcome(call: CallRow, approval: PausePointRow | null, recov
     case "ready":
       return say({ outcome: "cancelled", message: "It has not run.", ...withDecision });
   }
+}
+
+const say = (outcome: ToldOutcome): Json => outcome as unknown as Json;
+
+/** What a device of the person answered, or that it did not. */
+function fromDevice(call: CallRow, asked: PausePointRow): ToldOutcome {
+  const decision = { by: asked.decidedBy ?? "nobody", device: asked.decidedDevice, ...(asked.reply === null ? {} : { reply: asked.reply }) };
+  if (call.state === "succeeded") return { outcome: "succeeded", result: storedJson(call.output) ?? null, decision };
+  return { outcome: "rejected", message: "The person, or their device, did not give this. Go on without it, and do not ask for it again unless they want you to.", decision };
 }
 
 /** Whether the call is a question itself (`wait_for_approval`): its answer is for the model and authorises no tool. */

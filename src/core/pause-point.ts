@@ -9,7 +9,7 @@ import { parseInput, policyOf, summaryOf } from "./policy.js";
 import type { Actor, Ports } from "./ports.js";
 import { liveRun, resume } from "./run.js";
 import { holdsWord } from "./told-by-message.js";
-import type { InputFault } from "./tool.js";
+import type { InputFault, Tool } from "./tool.js";
 
 // A pause point's state machine. Whoever settles one (a person, the clock, a cancellation) comes through
 // `settlePausePoint`, so that one statement decides who was first (H3).
@@ -32,6 +32,8 @@ export function decide(ports: Ports, tx: Transaction, actor: Actor, decision: De
   const member = tx.store.get("members", actor.person);
   if (!row || !member || member.removed) return NOT_FOUND;
   if (member.role === "viewer") return { code: "forbidden", message: "You can see this conversation, but not decide in it. Ask its owner to make you an approver.", row };
+  if (row.forPerson !== null && row.forPerson !== actor.person)
+    return { code: "forbidden", message: `This is a question to a device of ${row.forPerson}. Only they can answer it.`, row };
   if (row.state !== "pending") return afterTheFact(ports, row, decision);
   if (isDue(row, tx.now)) {
     settlePausePoint(ports, tx, row, { state: "expired" });
@@ -74,9 +76,24 @@ function afterTheFact(ports: Ports, row: PausePointRow, decision: Decision): Dec
 function normalOverride(ports: Ports, row: PausePointRow, decision: Decision): Json | undefined {
   if (decision.payloadOverride === undefined || decision.decision === "reject") return undefined;
   const tool = ports.agent(ports.journal.conversation().skill).tools.get(row.action);
+  if (row.forPerson !== null) return deviceAnswer(tool, decision.payloadOverride);
   const parsed = tool && !tool.pause ? parseInput(tool, decision.payloadOverride) : undefined;
   const value = parsed?.ok ? parsed.value : decision.payloadOverride;
   return canonicalJson(value) === canonicalJson(storedJson(row.payload)) ? undefined : value;
+}
+
+/** A device's answer as its tool's output schema puts it out. */
+function deviceAnswer(tool: Tool | undefined, answer: Json): Json {
+  const parsed = tool?.device?.parse(answer);
+  return parsed?.ok ? parsed.value : answer;
+}
+
+/** A device answers with values that fit the tool's output schema, or declines. */
+function deviceFaults(tool: Tool | undefined, answer: Json | undefined): InputFault[] {
+  if (!tool?.device) return [{ path: ["payloadOverride"], message: "the tool is gone, so its answer can't be checked; reject the question" }];
+  if (answer === undefined) return [{ path: ["payloadOverride"], message: "is needed: what the device answers" }];
+  const parsed = tool.device.parse(answer);
+  return parsed.ok ? [] : parsed.faults.map((fault) => ({ path: ["payloadOverride", ...fault.path], message: fault.message }));
 }
 
 function decideNow(ports: Ports, tx: Transaction, actor: Actor, row: PausePointRow, decision: Decision, opId: string | null): DecisionOutcome {
@@ -110,6 +127,7 @@ function decideNow(ports: Ports, tx: Transaction, actor: Actor, row: PausePointR
 
 /** What is wrong with an approval: choice not offered, override that breaks the schema or the policy. Nothing is consumed then. */
 function faultsOf(ports: Ports, tx: Transaction, row: PausePointRow, decision: Decision): InputFault[] {
+  if (row.forPerson !== null) return deviceFaults(ports.agent(tx.conversation.skill).tools.get(row.action), decision.payloadOverride);
   const options = storedJson(row.options);
   const offered = Array.isArray(options) ? options : null;
   const faults: InputFault[] = [];
@@ -159,7 +177,7 @@ const RISKS = ["low", "medium", "high"];
 
 function demandsMore(ports: Ports, tx: Transaction, row: PausePointRow, override: Json): boolean {
   const tool = ports.agent(tx.conversation.skill).tools.get(row.action);
-  if (!tool || tool.pause) return false;
+  if (!tool || tool.pause || tool.device) return false;
   const policy = policyOf(tool, override);
   return policy.verdict === "ask" && RISKS.indexOf(policy.terms.risk ?? tool.risk) > RISKS.indexOf(row.risk);
 }
@@ -206,6 +224,7 @@ function callAfter(ports: Ports, tx: Transaction, row: PausePointRow, call: Call
     case "rejected":
       return { state: "denied", cause: "rejected", approval: row.n, ...ended };
     case "approved": {
+      if (row.forPerson !== null) return { state: "succeeded", approval: row.n, output: payloadOverride ?? "null", ...ended };
       const question = isApprovalMarker(storedJson(call.output), pausePointId(tx.conversation.id, row.n));
       // What was approved is what the card showed, and that may have been replaced since the model proposed it (H12).
       const approved = payloadOverride ?? row.payload;

@@ -107,6 +107,21 @@ export function admitCall(ports: Ports, tx: Transaction, run: RunRow, index: num
   }
 
   const policy = policyOf(tool, parsed.value);
+  if (tool.device && policy.verdict !== "deny") {
+    tx.insertCall({ ...base, state: "awaiting", pausePoint: conversation.nextPausePoint });
+    // A question to a device is one for values, which its tool's output schema describes.
+    openPausePoint(ports, tx, run, base, {
+      kind: "data_entry",
+      title: base.summary,
+      summary: base.summary,
+      payload: parsed.value,
+      payloadSchema: tool.device.outputSchema,
+      risk: tool.risk,
+      forPerson: run.person,
+      expiresInMs: tool.device.expiresIn === undefined ? undefined : durationMs(tool.device.expiresIn),
+    });
+    return;
+  }
   switch (policy.verdict) {
     case "allow":
       return tx.insertCall({ ...base, state: "ready" });
@@ -155,6 +170,7 @@ interface Opening extends Omit<PausePointDraft, "kind"> {
   payloadSchema: Json;
   expiresInMs?: number | undefined;
   onExpiry?: "continue" | "halt" | undefined;
+  forPerson?: string;
 }
 
 /** Writes a pause point about a call and stamps the conversation with it. A recovery card does not expire (H5). */
@@ -189,7 +205,7 @@ export function openPausePoint(ports: Ports, tx: Transaction, run: RunRow, call:
     payload: opening.payload === undefined ? null : JSON.stringify(opening.payload),
     payloadOverride: null,
     payloadSchema: opening.payloadSchema === null ? null : JSON.stringify(opening.payloadSchema),
-    forPerson: null,
+    forPerson: opening.forPerson ?? null,
     replacedBy: null,
     replacedOp: null,
   });

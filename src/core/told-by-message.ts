@@ -14,9 +14,9 @@ export function isToldByMessage(reads: Reads, call: CallRow): boolean {
   return run?.stopReason === "pause" && call.step === run.step - 1;
 }
 
-/** The cards of a step, in the order in which they were asked. */
+/** The cards of a step, in the order in which they were asked. What a device was asked is a result, and no decision. */
 export function cardsOfStep(reads: Reads, run: RunRow, step: number): PausePointRow[] {
-  return reads.pausePointsFrom(run.firstPausePoint).filter((row) => row.turn === run.turn && row.step === step);
+  return reads.pausePointsFrom(run.firstPausePoint).filter((row) => row.turn === run.turn && row.step === step && row.forPerson === null);
 }
 
 /** One line a decision. */

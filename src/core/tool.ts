@@ -66,6 +66,8 @@ export interface Tool {
   timeoutMs: number;
   /** For tools that are questions themselves: the draft and the marker. Such a tool is never executed. */
   pause?(input: Json, pausePointId: string): { draft: PausePointDraft; result: string };
+  /** For tools that a device of the person answers: what it may answer. Such a tool is never executed here. */
+  device?: { outputSchema: Json; parse(output: unknown): ParsedInput; expiresIn?: string | number | undefined };
   execute(input: Json, context: ToolContext): Promise<unknown>;
 }
 

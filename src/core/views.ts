@@ -68,6 +68,7 @@ export function pausePointView(conversationId: string, row: PausePointRow): Paus
     expiresAt: row.expiresAt,
     decidedAt: row.decidedAt,
     onExpiry: row.onExpiry,
+    forPerson: row.forPerson,
   };
 }
 
@@ -138,11 +139,13 @@ export function toolPart(reads: Reads, conversationId: string, call: CallRow): T
   const pausePoint = call.pausePoint === null ? null : reads.get("pausePoints", call.pausePoint);
   const decided = call.approval === null ? null : reads.get("pausePoints", call.approval);
   const input = storedJson(call.override) ?? storedJson(call.input) ?? call.input;
-  const approval = pausePoint ? approvalOf(conversationId, pausePoint) : undefined;
+  // A question to a device is no approval: a stock client finds a call that it answers itself.
+  const approval = pausePoint && pausePoint.forPerson === null ? approvalOf(conversationId, pausePoint) : undefined;
   const part = { type: `tool-${call.tool}` as const, toolCallId: call.toolCallId, input, ...providerMetadata(call) };
   const approved = approval?.approved === true ? { approval } : {};
   switch (call.state) {
     case "awaiting":
+      if (!approval) return { ...part, state: "input-available" };
       // What is approved is the card's payload, which an edit may have replaced (H12). A question's is not its input.
       return {
         ...part,

@@ -83,6 +83,7 @@ const SUBJECTS: Record<string, string> = {
   http_request: "the request",
   list_accounts: "the look at the accounts",
   current_time: "the look at the clock",
+  get_location: "the question where you are",
   wait_for_approval: "the question",
   ask_clarification: "the question",
 };
@@ -99,6 +100,9 @@ function described(tool: string, input: unknown, result: unknown): string {
     case "list_accounts":
       if (!Array.isArray(field["accounts"])) break;
       return `The accounts:\n\n${field["accounts"].map((account) => `- ${fields(account)["id"]}: ${money(fields(account)["balance"])} ${fields(account)["currency"]}`).join("\n")}`;
+    case "get_location":
+      if (typeof field["latitude"] !== "number" || typeof field["longitude"] !== "number") break;
+      return `You are at ${field["latitude"]}, ${field["longitude"]}, give or take ${field["accuracyMeters"]} m.`;
     case "current_time":
       if (typeof field["utc"] !== "string") break;
       return typeof field["local"] === "string" ? `It is ${field["local"]}.` : `It is ${field["utc"].replace("T", " ").slice(0, 16)} UTC.`;

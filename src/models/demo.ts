@@ -112,6 +112,7 @@ const EXAMPLES: [tool: string, example: string][] = [
   ["send_email", "E-mail bob@example.com that the invoice is paid"],
   ["http_request", "Fetch https://example.com"],
   ["current_time", "What time is it in Berlin?"],
+  ["get_location", "Where am I?"],
   ["ask_clarification", "Ask me which colour: red, green or blue"],
   ["wait_for_approval", "Ask for approval to deploy version 3"],
   ["wait_for_approval", "Let me choose between tea and coffee"],

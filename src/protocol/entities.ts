@@ -164,6 +164,8 @@ export const pausePoint = z.object({
   expiresAt: z.number().nullable(),
   decidedAt: z.number().nullable(),
   onExpiry,
+  /** A question to a device: only this person may answer, with values that fit `payloadSchema`; `payload` is what the device is given. */
+  forPerson: z.string().nullable().optional(),
   /** Set when payload, schema, description and override were left out for size: fetch the item. */
   brief: z.literal(true).optional(),
 });

@@ -35,8 +35,9 @@ const COLUMNS = [
   "expires_at",
   "decided_at",
   "on_expiry",
+  "for_person",
 ];
-const FIXED = new Set(["id", "conversation_id", "user_id", "run_id", "turn_index", "step_index", "tool_call_id", "action", "kind", "created_at"]);
+const FIXED = new Set(["id", "conversation_id", "user_id", "run_id", "turn_index", "step_index", "tool_call_id", "action", "kind", "created_at", "for_person"]);
 const UPSERT = `INSERT INTO pause_points (${COLUMNS.join(", ")}) VALUES (${COLUMNS.map(() => "?").join(", ")})
   ON CONFLICT (id) DO UPDATE SET ${COLUMNS.filter((column) => !FIXED.has(column))
     .map((column) => `${column} = excluded.${column}`)
@@ -77,6 +78,7 @@ export function upsertPausePoint(db: D1Database, conversation: { id: string; own
       row.expiresAt,
       row.decidedAt,
       row.onExpiry,
+      row.forPerson,
     );
 }
 
@@ -111,7 +113,7 @@ export async function listPausePoints(
          SELECT p.id, p.conversation_id, p.action, p.kind, p.title, p.summary, p.risk, p.created_at, p.expires_at, p.decided_at, p.decided_by,
            CASE WHEN p.state = 'pending' AND p.expires_at <= ?2 THEN 'expired' ELSE p.state END AS state
          FROM members m JOIN conversations c ON c.id = m.conversation_id JOIN pause_points p ON p.conversation_id = c.id
-         WHERE m.person = ?1 AND m.removed = 0 AND c.deleted_at IS NULL)
+         WHERE m.person = ?1 AND m.removed = 0 AND c.deleted_at IS NULL AND (p.for_person IS NULL OR p.for_person = ?1))
        SELECT * FROM mine WHERE (?3 IS NULL OR state = ?3) AND (created_at < ?4 OR (created_at = ?4 AND id < ?5))
        ORDER BY created_at DESC, id DESC LIMIT ?6`,
     )

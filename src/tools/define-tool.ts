@@ -92,13 +92,38 @@ export function definePausingTool<Schema extends z.ZodObject>(definition: Defini
   };
 }
 
+/**
+ * A tool that a device of the person answers: what only a browser or a phone can know or do. It needs no card, for the
+ * device asks the person itself; the first answer of one of their devices counts.
+ */
+export function defineDeviceTool<Schema extends z.ZodObject>(
+  definition: Definition<Schema> & {
+    /** What a device may answer. Its output must be JSON. */
+    output: z.ZodObject;
+    /** How long the question waits: `"5m"`, or milliseconds; as long as a card when absent. */
+    expiresIn?: string | number;
+  },
+): Tool {
+  const { output, expiresIn } = definition;
+  if (expiresIn !== undefined) durationMs(expiresIn);
+  return {
+    ...base(definition),
+    risk: "low",
+    afterSiblings: false,
+    timeoutMs: durationMs(DEFAULT_TIMEOUT),
+    policy: allow,
+    idempotent: () => true,
+    device: { outputSchema: jsonSchemaOf(output), parse: (answer) => parse(output, answer), expiresIn },
+    execute: () => Promise.reject(new Error(`${definition.name} is answered by a device; it is never executed here.`)),
+  };
+}
+
 function base<Schema extends z.ZodObject>({ name, description, input: schema, summary }: Definition<Schema>) {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) throw new Error(`"${name}" is not a tool name that every provider takes.`);
-  const { $schema: _, ...inputSchema } = z.toJSONSchema(schema, { io: "input", target: "draft-7" });
   return {
     name,
     description,
-    inputSchema: inputSchema as Json,
+    inputSchema: jsonSchemaOf(schema),
     parse: (input: unknown) => parse(schema, input),
     summary(input: Json) {
       try {
@@ -109,6 +134,11 @@ function base<Schema extends z.ZodObject>({ name, description, input: schema, su
       return plainSummary(name, input);
     },
   };
+}
+
+function jsonSchemaOf(schema: z.ZodObject): Json {
+  const { $schema: _, ...jsonSchema } = z.toJSONSchema(schema, { io: "input", target: "draft-7" });
+  return jsonSchema as Json;
 }
 
 function parse(schema: z.ZodObject, input: unknown): ParsedInput {

@@ -1,6 +1,7 @@
 import type { Tool, Tools } from "../core/tool.js";
 import { currentTime } from "./current-time.js";
 import { executeTransfer } from "./execute-transfer.js";
+import { getLocation } from "./get-location.js";
 import { askClarification, waitForApproval } from "./hitl.js";
 import { httpRequest } from "./http-request.js";
 import { listAccounts } from "./list-accounts.js";
@@ -25,6 +26,7 @@ export function createTools({ httpAllowlist, emailConfigured }: ToolSettings): T
     sendEmail({ configured: emailConfigured }),
     httpRequest({ allowlist: httpAllowlist }),
     currentTime,
+    getLocation,
   ];
   return new Map(tools.map((tool) => [tool.name, tool]));
 }

@@ -224,6 +224,22 @@ describe.skipIf(!hasBrowser)("two devices", () => {
     for (const page of [laptop, phone]) expect(await page.getByTestId("versions").allInnerTexts()).toEqual(["1/2", "2/2"]);
   });
 
+  it("a question to a device is answered in the browser, by whom it is for, and the answer is on every device", async () => {
+    const { laptop, phone } = await asked("where am I?");
+    await laptop.getByRole("button", { name: "Share my location" }).click();
+    await card(laptop, "pending")
+      .getByRole("alert")
+      .filter({ hasText: /may not tell where it is/ })
+      .waitFor();
+    await phone.context().grantPermissions(["geolocation"], { origin: server.url });
+    await phone.context().setGeolocation({ latitude: 52.52, longitude: 13.405, accuracy: 20 });
+    await phone.getByRole("button", { name: "Share my location" }).click();
+    for (const page of [laptop, phone]) {
+      await answer(page, /You are at 52.52, 13.405/);
+      await card(page, "approved").first().waitFor();
+    }
+  });
+
   it("[C53] approved, and the tool failed: the card says both", async () => {
     const { laptop, phone } = await asked("Transfer 99000 EUR from operations to savings");
     await hold(phone);

@@ -2,6 +2,7 @@ import { env, runInDurableObject } from "cloudflare:test";
 import { SqliteStore } from "../../src/conversation/journal.js";
 import { branchScenarios } from "../contract/branches.js";
 import { decideScenarios } from "../contract/decide.js";
+import { deviceToolScenarios } from "../contract/device-tools.js";
 import { edgeScenarios } from "../contract/edges.js";
 import { limitScenarios } from "../contract/limits.js";
 import { messageModeScenarios } from "../contract/message-mode.js";
@@ -25,6 +26,7 @@ runAgainst(
     "texts and what the model is told": textScenarios,
     "limits and cancelling": limitScenarios,
     branches: branchScenarios,
+    "questions to devices": deviceToolScenarios,
     "decisions told by a message": messageModeScenarios,
   },
 );

@@ -4,6 +4,7 @@ import { moment } from "../lib/time.js";
 import { cardsOf, type TranscriptMessage } from "../sync/transcript.js";
 import { ApprovalCard } from "./ApprovalCard.js";
 import { isSettled } from "./card/view.js";
+import { DeviceQuestion } from "./DeviceQuestion.js";
 import { Markdown } from "./Markdown.js";
 import { blocksOfLive, blocksOfStep, type Block } from "./parts.js";
 import { PlainText } from "./PlainText.js";
@@ -142,6 +143,12 @@ function Tools({ tools, past, ...props }: Props & { tools: Extract<Block, { type
 function Hung({ pausePoint, call, part, past, tied, now }: Omit<Parameters<typeof ApprovalCard>[0], "onRoll"> & { past: boolean; now: number }) {
   const [opened, setOpened] = useState(false);
   const old = past && isSettled(pausePoint, call);
+  if (typeof pausePoint.forPerson === "string" && pausePoint.state === "pending")
+    return (
+      <div className="hang">
+        <DeviceQuestion pausePoint={pausePoint} call={call} />
+      </div>
+    );
   return (
     <div className="hang">
       {old && !opened ? (

@@ -1,6 +1,7 @@
 import { MemoryStore } from "../../../src/core/memory-store.js";
 import { branchScenarios } from "../../contract/branches.js";
 import { decideScenarios } from "../../contract/decide.js";
+import { deviceToolScenarios } from "../../contract/device-tools.js";
 import { edgeScenarios } from "../../contract/edges.js";
 import { limitScenarios } from "../../contract/limits.js";
 import { messageModeScenarios } from "../../contract/message-mode.js";
@@ -15,5 +16,6 @@ runAgainst("in memory", (body) => body(new MemoryStore()), {
   "texts and what the model is told": textScenarios,
   "limits and cancelling": limitScenarios,
   branches: branchScenarios,
+  "questions to devices": deviceToolScenarios,
   "decisions told by a message": messageModeScenarios,
 });

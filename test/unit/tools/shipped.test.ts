@@ -15,7 +15,16 @@ const tool = (name: string, of = tools) => {
 const context = (env: object): ToolContext => ({ idempotencyKey: "c.1.0.0", signal: new AbortController().signal, conversationId: "c", person: "ann", env });
 
 test("these tools ship, under the names that models know", () => {
-  expect([...tools.keys()].toSorted()).toEqual(["ask_clarification", "current_time", "execute_transfer", "http_request", "list_accounts", "send_email", "wait_for_approval"]);
+  expect([...tools.keys()].toSorted()).toEqual([
+    "ask_clarification",
+    "current_time",
+    "execute_transfer",
+    "get_location",
+    "http_request",
+    "list_accounts",
+    "send_email",
+    "wait_for_approval",
+  ]);
 });
 
 describe("execute_transfer", () => {
