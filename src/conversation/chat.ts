@@ -1,11 +1,12 @@
 import * as z from "zod";
-import type { LiveAttempt } from "../protocol/frames.js";
+import type { Chunk, LiveAttempt } from "../protocol/frames.js";
 import { pausePointNumber } from "../core/ids.js";
 import type { Engine } from "../core/engine.js";
 import type { Journal } from "../core/journal.js";
 import type { RunRow } from "../core/rows.js";
 import type { Actor } from "../core/ports.js";
-import { ChatStream, emptyStream, messageAfter, type StreamStart } from "./chat-stream.js";
+import { sseResponse } from "./chat-sse.js";
+import { ChatStream, emptyStream, messageAfter, type ChatSink, type StreamStart } from "./chat-stream.js";
 
 /** What `POST /api/chat` was read down to: a person's text, or answers to cards, and where the client stands. */
 export const chatRequest = z.discriminatedUnion("kind", [
@@ -28,11 +29,13 @@ export type ChatRequest = z.infer<typeof chatRequest>;
 
 /** After a run has come to rest its stream can still be resumed this long: a client may have read the history before. */
 const GRACE_MS = 15_000;
-const HEADERS = { "content-type": "text/event-stream", "cache-control": "no-cache", "x-vercel-ai-ui-message-stream": "v1", "x-accel-buffering": "no" };
 
 export type ChatRefusal = { status: "rejected"; code: string; message: string };
 
-/** The AI SDK's chat over HTTP, on the same engine as the sockets. */
+/** What a request is answered with: a message's stream, a few chunks that say that nothing is to come, or a refusal. */
+export type ChatAnswer = { start: StreamStart } | { chunks: Chunk[] } | ChatRefusal;
+
+/** The AI SDK's chat, over HTTP and over WebSocket, on the same engine as the devices' sockets. */
 export class Chat {
   readonly #streams = new Map<ChatStream, string>();
 
@@ -41,15 +44,61 @@ export class Chat {
     private readonly engine: Engine,
   ) {}
 
-  post(actor: Actor, request: ChatRequest): Response | ChatRefusal {
+  /** Does what was asked, and says what to answer. */
+  take(actor: Actor, request: ChatRequest): ChatAnswer {
     return request.kind === "text" ? this.#text(actor, request) : this.#answers(actor, request);
+  }
+
+  post(actor: Actor, request: ChatRequest): Response | ChatRefusal {
+    const answer = this.take(actor, request);
+    return "status" in answer ? answer : this.#respond(actor.person, answer);
   }
 
   /** The stream of what runs, from its beginning; null when nothing does, nor did just now. */
   resume(person: string): Response | null {
+    const start = this.resumable(null);
+    return start && this.#respond(person, { start });
+  }
+
+  /**
+   * Where a client that resumes is to be brought up to date from, or null when it has nothing to catch up with.
+   * `shown` is the conversation's `seq` when this client was last brought up to date, if that is known: the same is not replayed again.
+   */
+  resumable(shown: number | null): StreamStart | null {
+    const { turn, updatedAt, seq } = this.journal.conversation();
+    const run = this.journal.run(turn);
+    if (!run) return null;
+    if (run.status !== "running" && (shown === null ? !this.#justNow(updatedAt) : shown === seq)) return null;
+    return this.replay(Infinity);
+  }
+
+  /** The newest messages whole: from one that may have changed since a client read the history, at `position` or before. */
+  replay(position: number): StreamStart | null {
     const run = this.journal.run(this.journal.conversation().turn);
-    if (!run || (run.status !== "running" && !this.#justNow(this.journal.conversation().updatedAt))) return null;
-    return this.#stream(person, { ...this.#firstRecent(run), clientSteps: null, follows: true });
+    if (!run) return null;
+    const recent = this.#firstRecent(run);
+    const changed = position < recent.position ? messageAfter(this.journal, position - 1) : null;
+    return { ...(changed ?? recent), clientSteps: null, follows: true };
+  }
+
+  /** Writes an answer to a sink, now and as the run goes on. */
+  open(person: string, answer: Exclude<ChatAnswer, ChatRefusal>, sink: ChatSink): ChatStream | null {
+    if ("chunks" in answer) {
+      for (const chunk of answer.chunks) sink.chunk(chunk);
+      sink.end(true);
+      return null;
+    }
+    const stream = new ChatStream(this.journal, answer.start, this.engine.live(), sink, (ended) => this.#streams.delete(ended));
+    if (stream.ended) return null;
+    this.#streams.set(stream, person);
+    return stream;
+  }
+
+  #respond(person: string, answer: Exclude<ChatAnswer, ChatRefusal>): Response {
+    let stream: ChatStream | null = null;
+    const { sink, response } = sseResponse(() => stream?.end());
+    stream = this.open(person, answer, sink);
+    return response;
   }
 
   #justNow = (time: number): boolean => this.journal.now() - time <= GRACE_MS;
@@ -78,7 +127,7 @@ export class Chat {
     }
   }
 
-  #text(actor: Actor, { messageId, text, again }: ChatRequest & { kind: "text" }): Response | ChatRefusal {
+  #text(actor: Actor, { messageId, text, again }: ChatRequest & { kind: "text" }): ChatAnswer {
     const outcome = this.engine.send(actor, { opId: null, messageId, text });
     if (outcome.status === "rejected") {
       if (again && outcome.code === "message_id_taken")
@@ -88,12 +137,12 @@ export class Chat {
     const step = this.journal.read.userStep(messageId);
     // What answers it is the next message of the agent; texts in a row share one.
     const answer = step?.delivery === "sent" ? messageAfter(this.journal, step.position) : null;
-    if (answer) return this.#stream(actor.person, { ...answer, clientSteps: null });
-    return new Response(emptyStream(messageId, step?.delivery === "unanswered" ? "unanswered" : "queued"), { headers: HEADERS });
+    if (answer) return { start: { ...answer, clientSteps: null } };
+    return { chunks: emptyStream(messageId, step?.delivery === "unanswered" ? "unanswered" : "queued") };
   }
 
   /** Decides what was answered and goes on with that message: the truth is streamed, whoever decided (AI SDK, S6 and S8). */
-  #answers(actor: Actor, { messageId, steps, answers }: ChatRequest & { kind: "answers" }): Response | ChatRefusal {
+  #answers(actor: Actor, { messageId, steps, answers }: ChatRequest & { kind: "answers" }): ChatAnswer {
     const place = this.#place(messageId);
     if (!place) return { status: "rejected", code: "not_found", message: "There is no such message. Load the conversation again." };
     // Only what is pending: a client sends its whole history every time, and old answers are old news.
@@ -110,7 +159,7 @@ export class Chat {
     const refused = outcomes.find((outcome) => outcome.code === "forbidden" || outcome.code === "not_found");
     if (refused) return { status: "rejected", code: refused.code, message: refused.message };
     const notes = outcomes.flatMap(({ code, message }, at) => (code === "decided" || code === "same" ? [] : [{ pausePointId: decisions[at]?.pausePointId ?? "", code, message }]));
-    return this.#stream(actor.person, { ...place, clientSteps: steps, notes });
+    return { start: { ...place, clientSteps: steps, notes } };
   }
 
   /** An agent's message, the one being written included. */
@@ -120,12 +169,5 @@ export class Chat {
     if (run && run.position === position) return { position, turn: run.turn };
     const row = this.journal.read.message(position)[0];
     return row?.role === "assistant" ? { position, turn: row.turn } : null;
-  }
-
-  #stream(person: string, start: StreamStart): Response {
-    const live = this.engine.live();
-    const stream = new ChatStream(this.journal, start, live, (ended) => this.#streams.delete(ended));
-    if (!stream.ended) this.#streams.set(stream, person);
-    return new Response(stream.body, { headers: HEADERS });
   }
 }

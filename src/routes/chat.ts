@@ -16,7 +16,7 @@ import { DECISION_STATUS, notFound, problem, readBody, refused } from "./problem
 
 const part = z.looseObject({ type: z.string() });
 const uiMessage = z.looseObject({ id: z.string().min(1).max(128), role: z.enum(["user", "assistant"]), parts: z.array(part).catch([]) });
-const chatBody = z.looseObject({
+export const chatBody = z.looseObject({
   id: z.string().min(1).max(200),
   messages: z.array(z.unknown()),
   trigger: z.string().optional(),
@@ -66,7 +66,7 @@ export const chat = new Hono<App>()
   });
 
 /** `c_` and 128 bits of SHA-256 over person, 0, id for an id that is not ours, so that nobody can take or test another's. */
-async function conversationIdOf(person: string, id: string): Promise<string> {
+export async function conversationIdOf(person: string, id: string): Promise<string> {
   if (isConversationId(id)) return id;
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${person}\0${id}`));
   return `c_${[...new Uint8Array(hash, 0, 16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
@@ -76,7 +76,7 @@ const unsupported = (code: string, detail: string): { refusal: Response } => ({ 
 const malformed = (detail: string): { refusal: Response } => ({ refusal: problem(400, "malformed", detail) });
 
 /** `messageId` names the message that the request is about; without it, it is the last one. */
-function readChat(body: z.infer<typeof chatBody>): { request: ChatRequest } | { refusal: Response } {
+export function readChat(body: z.infer<typeof chatBody>): { request: ChatRequest } | { refusal: Response } {
   if (body.trigger === "regenerate-message") return unsupported("regenerate_not_supported", "Answers can't be regenerated in this version. Write again instead.");
   const parsed = body.messages.map((message) => uiMessage.safeParse(message).data ?? null);
   const about = body.messageId === undefined ? parsed.at(-1) : parsed.findLast((message) => message?.id === body.messageId);
