@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import { guard, page, type App } from "./auth/guard.js";
 import { approvals } from "./routes/approvals.js";
 import { chat } from "./routes/chat.js";
+import { chatSocket } from "./routes/chat-socket.js";
 import { conversations } from "./routes/conversations.js";
 import { ledger } from "./routes/ledger.js";
 import { problem, Refusal, notFound } from "./routes/problem.js";
@@ -26,6 +27,7 @@ export const app = new Hono<App>()
   .route("/", session)
   .route("/api/conversations", conversations)
   .route("/api/chat", chat)
+  .route("/api/chat", chatSocket)
   .route("/api/approvals", approvals)
   .route("/api", ledger)
   .all("/api/*", () => notFound())

@@ -8,11 +8,15 @@ import type { RunRow, StepRow } from "../core/rows.js";
 import { storeParts } from "../core/stream.js";
 import { messageStepView, storedParts, type ToolPart } from "../core/views.js";
 
-// One AI SDK message as a stream of `UIMessageChunk`s, for stock clients over HTTP. The stream follows the
-// journal and ends when the run suspends or ends; dropping it cancels nothing.
+// One AI SDK message as a stream of `UIMessageChunk`s, for stock clients over HTTP and WebSocket. The stream
+// follows the journal and ends when the run suspends or ends; dropping it cancels nothing.
 
-/** Comments sent while nothing else is, so that nothing on the way takes the stream for dead. */
-const PING_MS = 15_000;
+/** Where a stream is written to: an HTTP response, or the frames of one request on a socket. */
+export interface ChatSink {
+  chunk(chunk: Chunk): void;
+  /** Called once. `whole`: everything was said; else it stops where it is. */
+  end(whole: boolean): void;
+}
 
 export interface StreamStart {
   /** Position of the message to show. */
@@ -44,30 +48,20 @@ interface SentCall {
 }
 
 export class ChatStream {
-  readonly body: ReadableStream<Uint8Array>;
-  #controller!: ReadableStreamDefaultController<Uint8Array>;
   #ended = false;
   /** Steps of the message completely sent. */
   #done = 0;
   #open: OpenStep | null = null;
   /** The client holds the step that is sent next. */
   #resync = false;
-  readonly #ping: ReturnType<typeof setInterval>;
-  readonly #encoder = new TextEncoder();
 
   constructor(
     private readonly journal: Journal,
     private start: StreamStart,
     live: LiveAttempt[] | null,
+    private readonly sink: ChatSink,
     private readonly closed: (stream: ChatStream) => void,
   ) {
-    this.body = new ReadableStream<Uint8Array>({
-      start: (controller) => {
-        this.#controller = controller;
-      },
-      cancel: () => this.#end(),
-    });
-    this.#ping = setInterval(() => this.#write(": ping\n\n"), PING_MS);
     this.#begin();
     for (const note of start.notes ?? []) this.#emit({ type: "data-decision", transient: true, data: note });
     this.#advance();
@@ -98,9 +92,12 @@ export class ChatStream {
     if (!this.#ended) this.#advance();
   }
 
-  /** Ends it where it is: its person may not see the conversation any more. */
-  end(): void {
-    this.#end();
+  /** Ends it where it is: its client has gone, or its person may not see the conversation any more. */
+  end(whole = false): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.sink.end(whole);
+    this.closed(this);
   }
 
   #begin(): void {
@@ -216,9 +213,8 @@ export class ChatStream {
 
   #finish(run: RunRow | null): void {
     this.#closeStep();
-    this.#emit({ type: "finish", finishReason: run?.status === "suspended" ? "tool-calls" : run?.status === "failed" ? "error" : "stop" });
-    this.#write("data: [DONE]\n\n");
-    this.#end();
+    this.#emit({ type: "finish", finishReason: finishReasonOf(run) });
+    this.end(true);
   }
 
   /**
@@ -245,29 +241,15 @@ export class ChatStream {
   }
 
   #emit(chunk: Chunk): void {
-    this.#write(`data: ${JSON.stringify(chunk)}\n\n`);
+    if (!this.#ended) this.sink.chunk(chunk);
   }
+}
 
-  #write(text: string): void {
-    if (this.#ended) return;
-    try {
-      this.#controller.enqueue(this.#encoder.encode(text));
-    } catch {
-      this.#end();
-    }
-  }
-
-  #end(): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    clearInterval(this.#ping);
-    try {
-      this.#controller.close();
-    } catch {
-      // The client went away.
-    }
-    this.closed(this);
-  }
+function finishReasonOf(run: RunRow | null): string {
+  if (run?.status === "suspended") return "tool-calls";
+  if (run?.status === "failed") return "error";
+  // The message ends with results that the next run speaks about: a client must not send because of them.
+  return run?.stopReason === "pause" ? "interrupted" : "stop";
 }
 
 const isCall = (part: { type: string }): boolean => part.type.startsWith("tool-");
@@ -299,8 +281,8 @@ export function agentMessage(journal: Journal, position: number): { position: nu
   return row?.role === "assistant" ? { position, turn: row.turn } : null;
 }
 
-/** A stream that says that nothing is to come: the text waits for the live run, or its run ended before it was read (H9). */
-export function emptyStream(messageId: string, delivery: "queued" | "unanswered"): string {
-  const chunks: Chunk[] = [{ type: `data-${delivery}`, transient: true, data: { messageId } }, { type: "finish" }];
-  return `${chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")}data: [DONE]\n\n`;
-}
+/** What says that nothing is to come: the text waits for the live run, or its run ended before it was read (H9). */
+export const emptyStream = (messageId: string, delivery: "queued" | "unanswered"): Chunk[] => [
+  { type: `data-${delivery}`, transient: true, data: { messageId } },
+  { type: "finish" },
+];

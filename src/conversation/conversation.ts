@@ -13,6 +13,7 @@ import { conversationView, pausePointView, runView } from "../core/views.js";
 import { readSettings, type Env, type Settings } from "../settings.js";
 import { acknowledge, acknowledgeDecision } from "./acks.js";
 import { Chat, chatRequest } from "./chat.js";
+import { CHAT_TAG, ChatSockets } from "./chat-sockets.js";
 import { branchPage, wholeMessage, type Page } from "./pages.js";
 import { SqliteStore } from "./journal.js";
 import { Outbox } from "./outbox.js";
@@ -43,6 +44,7 @@ export class Conversation extends DurableObject<Env> {
   protected readonly engine: Engine;
   readonly #sockets: Sockets;
   readonly #chat: Chat;
+  readonly #chatSockets: ChatSockets;
   readonly #outbox: Outbox;
   readonly #timers: Timers;
 
@@ -70,6 +72,7 @@ export class Conversation extends DurableObject<Env> {
     this.#outbox = new Outbox(ports, this.journal, env.DB);
     this.#timers = new Timers(ctx.storage, () => earliest(this.engine.nextDue(), this.#outbox.nextDue()));
     this.#chat = new Chat(this.journal, this.engine);
+    this.#chatSockets = new ChatSockets(ctx, this.journal, this.#chat, (person) => this.#roleOf(person) !== null);
     this.#sockets = new Sockets(ctx, this.journal, {
       send: (actor, frame) => acknowledge(frame.opId, this.engine.send(actor, frame)),
       decide: (actor, { opId, type: _, ...decision }) => acknowledgeDecision(this.journal, actor, opId, decision, () => this.#decide(actor, [decision], opId)),
@@ -167,21 +170,22 @@ export class Conversation extends DurableObject<Env> {
     const { pathname } = new URL(request.url);
     if (pathname === "/socket") return this.#exists() ? this.#sockets.accept(actor.person) : this.#sockets.refuse();
     if (!this.#roleOf(actor.person)) return Response.json(NOT_FOUND);
+    if (pathname === "/chat-socket") return this.#chatSockets.accept(actor.person);
     if (pathname === "/resume") return this.#chat.resume(actor.person) ?? new Response(null, { status: 204 });
     const answer = this.#chat.post(actor, chatRequest.parse(await request.json()));
     return answer instanceof Response ? answer : Response.json(answer);
   }
 
   override webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): void {
-    this.#sockets.message(socket, data);
+    this.#partOf(socket).message(socket, data);
   }
 
   override webSocketClose(socket: WebSocket): void {
-    this.#sockets.closed(socket);
+    this.#partOf(socket).closed(socket);
   }
 
   override webSocketError(socket: WebSocket): void {
-    this.#sockets.closed(socket);
+    this.#partOf(socket).closed(socket);
   }
 
   override alarm(): void {
@@ -210,7 +214,13 @@ export class Conversation extends DurableObject<Env> {
       this.#untold(error);
     }
     this.#chat.changed();
+    this.#chatSockets.changed(changes);
     this.#outbox.changed(changes);
+  }
+
+  /** A device of ours, or a chat client of the AI SDK. */
+  #partOf(socket: WebSocket): Sockets | ChatSockets {
+    return this.ctx.getTags(socket).includes(CHAT_TAG) ? this.#chatSockets : this.#sockets;
   }
 
   readonly #untold = (error: unknown): void => console.error(JSON.stringify({ event: "tell.failed", conversation: this.ctx.id.name ?? null, error: String(error) }));

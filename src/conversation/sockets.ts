@@ -125,7 +125,8 @@ export class Sockets {
   }
 
   #closeAll(code: number, reason: string): void {
-    for (const socket of this.ctx.getWebSockets()) close(socket, code, reason);
+    // Those of chat clients have a tag, and their own part looks after them.
+    for (const socket of this.ctx.getWebSockets()) if (this.ctx.getTags(socket).length === 0) close(socket, code, reason);
   }
 
   #sendPresence(): void {

@@ -6,7 +6,7 @@ import { resumeBody } from "../protocol/http.js";
 import type { Decision } from "../protocol/commands.js";
 import { DEFAULT_SKILL } from "../skills/index.js";
 import { conversationOf, isConversationId } from "../core/ids.js";
-import { canonicalJson } from "../protocol/json.js";
+import { canonicalJson, json } from "../protocol/json.js";
 import type { Decided } from "../conversation/conversation.js";
 import { objectOf } from "./conversations.js";
 import { DECISION_STATUS, notFound, problem, readBody, refused } from "./problem.js";
@@ -16,7 +16,7 @@ import { DECISION_STATUS, notFound, problem, readBody, refused } from "./problem
 
 const part = z.looseObject({ type: z.string() });
 const uiMessage = z.looseObject({ id: z.string().min(1).max(128), role: z.enum(["user", "assistant"]), parts: z.array(part).catch([]) });
-const chatBody = z.looseObject({
+export const chatBody = z.looseObject({
   id: z.string().min(1).max(200),
   messages: z.array(z.unknown()),
   trigger: z.string().optional(),
@@ -34,6 +34,11 @@ const answered = z.object({
     descriptor: z.object({ version: z.number().int().positive() }).optional().catch(undefined),
   }),
 });
+
+const returned = z.union([
+  z.object({ state: z.literal("output-available"), toolCallId: z.string(), output: json }),
+  z.object({ state: z.literal("output-error"), toolCallId: z.string(), errorText: z.string() }),
+]);
 
 export const chat = new Hono<App>()
   .post("/", async (c) => {
@@ -68,7 +73,7 @@ export const chat = new Hono<App>()
   });
 
 /** `c_` and 128 bits of SHA-256 over person, 0, id for an id that is not ours, so that nobody can take or test another's. */
-async function conversationIdOf(person: string, id: string): Promise<string> {
+export async function conversationIdOf(person: string, id: string): Promise<string> {
   if (isConversationId(id)) return id;
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${person}\0${id}`));
   return `c_${[...new Uint8Array(hash, 0, 16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
@@ -78,7 +83,7 @@ const unsupported = (code: string, detail: string): { refusal: Response } => ({ 
 const malformed = (detail: string): { refusal: Response } => ({ refusal: problem(400, "malformed", detail) });
 
 /** `messageId` names the message that the request is about; without it, it is the last one. */
-function readChat(body: z.infer<typeof chatBody>): { request: ChatRequest } | { refusal: Response } {
+export function readChat(body: z.infer<typeof chatBody>): { request: ChatRequest } | { refusal: Response } {
   const parsed = body.messages.map((message) => uiMessage.safeParse(message).data ?? null);
   const last = parsed.at(-1);
   // The client has cut its history before the answer that is to be given anew.
@@ -106,7 +111,8 @@ function readAnswers({ id, parts }: z.infer<typeof uiMessage>): ReturnType<typeo
     const read = answered.safeParse(one).data?.approval;
     return read ? [{ pausePointId: read.id, approved: read.approved, reason: read.reason, version: read.descriptor?.version }] : [];
   });
-  return { request: { kind: "answers", messageId: id, steps: parts.filter((one) => one.type === "step-start").length, answers } };
+  const outputs = parts.flatMap((one) => returned.safeParse(one).data ?? []);
+  return { request: { kind: "answers", messageId: id, steps: parts.filter((one) => one.type === "step-start").length, answers, outputs } };
 }
 
 /** A stream as it is, or the refusal that the object gave instead. */

@@ -1,6 +1,15 @@
 import { Chat } from "@ai-sdk/react";
-import { DefaultChatTransport, isToolUIPart, lastAssistantMessageIsCompleteWithApprovalResponses, safeValidateUIMessages, type UIMessage } from "ai";
+import {
+  DefaultChatTransport,
+  isToolUIPart,
+  lastAssistantMessageIsCompleteWithApprovalResponses,
+  safeValidateUIMessages,
+  WebSocketChatTransport,
+  type ChatTransport,
+  type UIMessage,
+} from "ai";
 import { expect } from "vitest";
+import { countedSocket, type SocketClass } from "./ai-sdk-socket.js";
 
 // A stock AI SDK client, as an app would build it: nothing of it is patched, its requests are only counted.
 
@@ -8,7 +17,14 @@ import { expect } from "vitest";
 export interface Server {
   url: string;
   fetch?: typeof fetch;
+  webSocket?: SocketClass;
+  /** HTTP when it is not said. */
+  wire?: Wire;
 }
+
+/** What a stock client speaks to it: `DefaultChatTransport` or `WebSocketChatTransport`. */
+export type Wire = "HTTP" | "WebSocket";
+export const WIRES: Wire[] = ["HTTP", "WebSocket"];
 
 const fetchFrom = (server: Server): typeof fetch => server.fetch ?? fetch;
 
@@ -51,43 +67,106 @@ export interface Opened {
   id: string;
   person?: string;
   messages?: UIMessage[];
-  /** Cuts a response after so many bytes, as a lost connection would. */
+  /** Cuts the answer to the n-th request after so many bytes, as a lost connection would. */
   cutAfter?: (request: number) => number | null;
+  /** A second predicate, for apps that answer calls themselves. */
+  sendAlsoWhen?: (options: { messages: UIMessage[] }) => boolean;
+  /** Another chat on the same page: over WebSocket they share one connection. Its requests are counted there. */
+  beside?: Client;
 }
 
 export class Client {
   readonly chat: Chat<UIMessage>;
   readonly id: string;
+  /** Texts and answers sent: POSTs, or `send` frames. */
   posts = 0;
+  /** Streams resumed: GETs, or `resume` frames. */
   gets = 0;
-  /** Statuses of the answers, in order. */
-  readonly statuses: number[] = [];
   readonly transient: { type: string; data: unknown }[] = [];
+  /** Tools whose calls the SDK handed to the app. */
+  readonly toolCalls: string[] = [];
+  readonly transport: ChatTransport<UIMessage>;
+  /** Connections opened, over WebSocket. */
+  connections = 0;
+  /** Statuses of HTTP answers, in order. */
+  readonly #statuses: number[] = [];
 
   constructor(
     private readonly server: Server,
-    { id, person = "ana", messages = [], cutAfter }: Opened,
+    { id, person = "ana", messages = [], cutAfter, beside, sendAlsoWhen }: Opened,
   ) {
     this.id = id;
+    const identity = { authorization: `Bearer local:${person}` };
+    const device = { "x-device-id": `${person}-laptop`, "x-device-name": `${person}'s laptop` };
+    const cut = (): number | null => cutAfter?.(this.posts + this.gets) ?? null;
+    this.transport = beside
+      ? beside.transport
+      : server.wire === "WebSocket"
+        ? new WebSocketChatTransport({
+            url: `${server.url}/api/chat/socket`,
+            headers: device,
+            // Where there are no cookies, the handshake itself says who this is.
+            webSocket: countedSocket(server.webSocket, identity, (type) => {
+              if (type === "open") this.connections += 1;
+              if (type === "send") this.posts += 1;
+              if (type === "resume") this.gets += 1;
+              return type === "send" || type === "resume" ? cut() : null;
+            }),
+          })
+        : new DefaultChatTransport({
+            api: `${server.url}/api/chat`,
+            headers: { ...identity, ...device },
+            fetch: async (url, init) => {
+              if (init?.method === "POST") this.posts += 1;
+              else this.gets += 1;
+              const response = await fetchFrom(server)(url, init);
+              this.#statuses.push(response.status);
+              const bytes = cut();
+              return bytes === null ? response : cutResponse(response, bytes);
+            },
+          });
     this.chat = new Chat<UIMessage>({
       id,
       messages,
-      transport: new DefaultChatTransport({
-        api: `${server.url}/api/chat`,
-        headers: { authorization: `Bearer local:${person}`, "x-device-id": `${person}-laptop`, "x-device-name": `${person}'s laptop` },
-        fetch: async (url, init) => {
-          if (init?.method === "POST") this.posts += 1;
-          else this.gets += 1;
-          const response = await fetchFrom(server)(url, init);
-          this.statuses.push(response.status);
-          const bytes = cutAfter?.(this.posts + this.gets) ?? null;
-          return bytes === null ? response : cut(response, bytes);
-        },
-      }),
-      sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+      transport: this.transport,
+      sendAutomaticallyWhen: (options) => lastAssistantMessageIsCompleteWithApprovalResponses(options) || sendAlsoWhen?.(options) === true,
+      onToolCall: ({ toolCall }) => void this.toolCalls.push(toolCall.toolName),
       onData: (part) => this.transient.push({ type: part.type, data: part.data }),
       onError: () => {},
     });
+  }
+
+  /** Resumes, where there is something to show; until it has been shown. */
+  async resume(): Promise<void> {
+    await this.chat.resumeStream();
+    if (this.server.wire !== "WebSocket") expect(this.#statuses.at(-1)).toBe(200);
+  }
+
+  /**
+   * Resumes, where there is nothing to show: over HTTP that is said at once (204), over WebSocket the request is held
+   * until something happens. What is returned ends then.
+   */
+  async resumeForNothing(): Promise<{ ended: Promise<void> }> {
+    const [gets, shown] = [this.gets, JSON.stringify(this.chat.messages)];
+    const ended = this.chat.resumeStream();
+    if (this.server.wire !== "WebSocket") {
+      await ended;
+      expect(this.#statuses.at(-1)).toBe(204);
+    } else {
+      let isHeld = true;
+      void ended.then(() => (isHeld = false));
+      await until("the resume", () => this.gets > gets);
+      // A round trip later it is held still, or was told that there is nothing.
+      await history(this.server, this.id);
+      expect(isHeld || this.chat.status === "ready").toBe(true);
+    }
+    expect([this.chat.status, JSON.stringify(this.chat.messages)]).toEqual(["ready", shown]);
+    return { ended };
+  }
+
+  /** Goes away, as a page does. */
+  close(): void {
+    if (this.transport instanceof WebSocketChatTransport) this.transport.close();
   }
 
   say = (text: string): Promise<void> => this.chat.sendMessage({ text });
@@ -141,7 +220,7 @@ export function normal(messages: UIMessage[]): unknown {
 }
 
 /** The response's first bytes, then an error like that of a lost connection. */
-function cut(response: Response, bytes: number): Response {
+function cutResponse(response: Response, bytes: number): Response {
   let left = bytes;
   const body = response.body?.pipeThrough(
     new TransformStream<Uint8Array, Uint8Array>({

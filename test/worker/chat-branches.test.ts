@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { Client, history, newConversation } from "../e2e/ai-sdk-kit.js";
+import { Client, history, newConversation, WIRES, type Server } from "../e2e/ai-sdk-kit.js";
 import { say } from "../kit/model.js";
-import { pay, server, useScript } from "./chat-kit.js";
+import { over, pay, useScript } from "./chat-kit.js";
 import { api, Device } from "./kit.js";
 
 // Branches as a stock `useChat` makes them, and as every device sees them (H22).
 
 const scripted = useScript();
 
-async function twoTurns(): Promise<Client> {
+async function twoTurns(server: Server): Promise<Client> {
   scripted.model.plan(say("Hi."), say("Well."));
   const client = new Client(server, { id: await newConversation(server) });
   await client.say("hi");
@@ -34,9 +34,11 @@ function branchOf(device: Device): string[] {
   return branch;
 }
 
-describe("a stock client", () => {
+describe.each(WIRES)("a stock client over %s", (wire) => {
+  const { server } = over(wire);
+
   it("[H22] [C40] edits its text under the same id, and has the new branch as the server has it", async () => {
-    const client = await twoTurns();
+    const client = await twoTurns(server);
     scripted.model.plan(say("Bonjour."));
     await client.chat.sendMessage({ text: "salut", messageId: firstId(client) });
     expect(client.text).toBe("Bonjour.");
@@ -48,7 +50,7 @@ describe("a stock client", () => {
   });
 
   it("[H22] regenerates the last answer and an earlier one; each is kept as a sibling", async () => {
-    const client = await twoTurns();
+    const client = await twoTurns(server);
     scripted.model.plan(say("Very well."), say("Hello."));
     await client.chat.regenerate();
     expect(client.text).toBe("Hi.\nVery well.");
@@ -64,7 +66,7 @@ describe("a stock client", () => {
   });
 
   it("[H22] is told that the agent is at work when it edits or regenerates meanwhile, unless it withdraws", async () => {
-    const client = await twoTurns();
+    const client = await twoTurns(server);
     scripted.model.plan(pay("bob"), say("Forget it."));
     await client.say("pay bob");
     const [card = ""] = client.asked;
@@ -84,7 +86,7 @@ describe("a stock client", () => {
   });
 
   it("[H22] goes on with the branch that another device has chosen, after a reload", async () => {
-    const client = await twoTurns();
+    const client = await twoTurns(server);
     scripted.model.plan(say("Bonjour."), say("Fine."));
     await client.chat.sendMessage({ text: "salut", messageId: firstId(client) });
     const phone = await Device.connect(client.id, "ana", "phone");
@@ -103,7 +105,7 @@ describe("a stock client", () => {
   });
 
   it("[H22] edits under a new id, and regenerates a text that had never arrived", async () => {
-    const client = await twoTurns();
+    const client = await twoTurns(server);
     const edited = { id: "u9", role: "user", parts: [{ type: "text", text: "salut" }] };
     expect((await api("ana", "POST", "/api/chat", { id: client.id, messages: [edited], messageId: firstId(client) })).status).toBe(200);
     expect((await history(server, client.id)).map(({ id }) => id)[0]).toBe("u9");
@@ -114,6 +116,8 @@ describe("a stock client", () => {
 });
 
 describe("the tree", () => {
+  const { server } = over("HTTP");
+
   it("[H22] is the same on every device, with a card in each branch, and survives a reload", async () => {
     const id = await newConversation(server);
     const laptop = await Device.connect(id, "ana");
@@ -140,7 +144,7 @@ describe("the tree", () => {
   });
 
   it("[H22] [C42] a head is chosen over HTTP by who may write, and only to a message that is there", async () => {
-    const client = await twoTurns();
+    const client = await twoTurns(server);
     scripted.model.plan(say("Anew."));
     await client.chat.regenerate({ messageId: "m2" });
     const patch = (person: string, body: object) => api(person, "PATCH", `/api/conversations/${client.id}`, body);

@@ -1,14 +1,54 @@
 import { abortAllDurableObjects, SELF } from "cloudflare:test";
 import { afterEach, beforeEach, vi } from "vitest";
 import type { Chunk } from "../../src/protocol/frames.js";
-import { Client, newConversation, type Server } from "../e2e/ai-sdk-kit.js";
+import { Client, newConversation, type Server, type Wire } from "../e2e/ai-sdk-kit.js";
+import type { SocketClass } from "../e2e/ai-sdk-socket.js";
 import { propose, ScriptedModel, type Answer } from "../kit/model.js";
 import { makeTool, standardTools, type Run } from "../kit/tools.js";
 import { control, resetControl } from "./entry.js";
 import { BASE, migrateD1 } from "./kit.js";
 
+/** A WebSocket to the Worker beside this test. */
+const SelfSocket = class extends EventTarget {
+  onopen: ((event: unknown) => void) | null = null;
+  onmessage: ((event: { data: unknown }) => void) | null = null;
+  onerror: ((event: unknown) => void) | null = null;
+  onclose: ((event: unknown) => void) | null = null;
+  readyState = 0;
+  #socket: WebSocket | null = null;
+
+  constructor(url: string | URL, { headers }: { headers: Record<string, string> }) {
+    super();
+    void this.#open(String(url).replace(/^ws/, "http"), headers);
+  }
+
+  async #open(url: string, headers: Record<string, string>): Promise<void> {
+    const { webSocket } = await SELF.fetch(url, { headers: { ...headers, upgrade: "websocket" } });
+    if (!webSocket) return this.onerror?.({});
+    this.#socket = webSocket;
+    webSocket.accept();
+    webSocket.addEventListener("message", ({ data }) => this.dispatchEvent(new MessageEvent("message", { data })));
+    for (const type of ["close", "error"] as const)
+      webSocket.addEventListener(type, (event) => {
+        if (this.readyState === 3) return;
+        this.readyState = 3;
+        this.onclose?.(event);
+      });
+    this.readyState = 1;
+    this.onopen?.({});
+  }
+
+  send(data: string): void {
+    this.#socket?.send(data);
+  }
+
+  close(code?: number, reason?: string): void {
+    this.#socket?.close(code, reason);
+  }
+} as unknown as SocketClass;
+
 /** The Worker beside this test, for a stock AI SDK client. */
-export const server: Server = { url: BASE, fetch: ((url: string, init?: RequestInit) => SELF.fetch(url, init)) as typeof fetch };
+const serverOver = (wire: Wire): Server => ({ url: BASE, fetch: ((url: string, init?: RequestInit) => SELF.fetch(url, init)) as typeof fetch, webSocket: SelfSocket, wire });
 
 /** What one test scripts and sees; made anew for each. */
 export interface Scripted {
@@ -48,10 +88,16 @@ export function useScript(): Scripted {
 
 export const pay = (to: string, amount = 5): Chunk[] => propose("pay", { to, amount });
 
-/** A client whose first text has been answered by the first of these. */
-export async function asked(scripted: Scripted, ...answers: Answer[]): Promise<Client> {
-  scripted.model.plan(...answers);
-  const client = new Client(server, { id: await newConversation(server) });
-  await client.say("go");
-  return client;
+/** The server for clients that speak this, and a client whose first text has been answered by the first of some answers. */
+export function over(wire: Wire): { server: Server; asked: (scripted: Scripted, ...answers: Answer[]) => Promise<Client> } {
+  const server = serverOver(wire);
+  return {
+    server,
+    async asked(scripted, ...answers) {
+      scripted.model.plan(...answers);
+      const client = new Client(server, { id: await newConversation(server) });
+      await client.say("go");
+      return client;
+    },
+  };
 }

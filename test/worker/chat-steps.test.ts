@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { Client, history, newConversation, until } from "../e2e/ai-sdk-kit.js";
+import { Client, history, newConversation, until, WIRES } from "../e2e/ai-sdk-kit.js";
 import { propose, say } from "../kit/model.js";
-import { asked, pay, server, useScript } from "./chat-kit.js";
+import { over, pay, useScript } from "./chat-kit.js";
 import { control } from "./entry.js";
 import { api } from "./kit.js";
 
@@ -9,7 +9,9 @@ import { api } from "./kit.js";
 
 const script = useScript();
 
-describe("a stock AI SDK client and steps of every shape", () => {
+describe.each(WIRES)("a stock AI SDK client over %s and steps of every shape", (wire) => {
+  const { server, asked } = over(wire);
+
   it("[H7] a later approval in the same run is asked and answered in the same message", async () => {
     const client = await asked(script, [...say("First. "), ...pay("a")], [...say("Now the next. "), ...pay("b"), ...pay("c")], say("All done."));
     client.answer(client.asked[0]!, true);

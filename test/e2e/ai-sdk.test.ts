@@ -1,0 +1,18 @@
+import { afterAll, beforeAll } from "vitest";
+import { startServer, type Server } from "../../src/cli/server.js";
+import { approvalScenarios } from "./ai-sdk-approvals.js";
+import { WIRES } from "./ai-sdk-kit.js";
+import { pushScenarios } from "./ai-sdk-push.js";
+import { reloadScenarios } from "./ai-sdk-reload.js";
+
+let server: Server;
+beforeAll(async () => {
+  server = await startServer({ vars: { DEMO_DELAY_MS: "3" } });
+});
+afterAll(() => server.stop());
+
+for (const wire of WIRES) {
+  approvalScenarios(wire, () => server);
+  reloadScenarios(wire, () => server);
+}
+pushScenarios(() => server);
