@@ -20,7 +20,9 @@ export const chatRequest = z.discriminatedUnion("kind", [
     text: z.string(),
     /** The person's text that this one replaces, or is once more. */
     replaces: z.string().optional(),
-    withdraw: z.boolean(),
+    withdraw: z.boolean().default(false),
+    /** Read by objects of the release before, which a newer Worker may meet during a deploy. */
+    again: z.boolean().optional(),
   }),
   z.object({
     kind: z.literal("regenerate"),
@@ -36,7 +38,7 @@ export const chatRequest = z.discriminatedUnion("kind", [
     steps: z.number(),
     answers: z.array(z.object({ pausePointId: z.string(), approved: z.boolean(), reason: z.string().optional(), version: z.number().optional() })),
     /** What the client says its calls returned: believed of questions to a device only (H10). */
-    outputs: z.array(z.object({ toolCallId: z.string(), output: json.optional(), errorText: z.string().optional() })),
+    outputs: z.array(z.object({ toolCallId: z.string(), output: json.optional(), errorText: z.string().optional() })).default([]),
   }),
 ]);
 export type ChatRequest = z.infer<typeof chatRequest>;

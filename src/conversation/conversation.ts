@@ -159,9 +159,7 @@ export class Conversation extends DurableObject<Env> {
 
   /** Deleting is a state: the run is cancelled, sockets are closed, D1 is told, and then the rows go (H15). */
   remove(actor: Actor): CommandOutcome {
-    const run = this.#roleOf(actor.person) === "owner" ? this.journal.liveRun() : null;
-    if (run) this.engine.cancel(actor, { opId: null, runId: runView(run).runId });
-    return this.#asOwner(actor, "delete", (tx) => tx.patchConversation({ deletedAt: tx.now, title: "", pausePointId: null }));
+    return this.#exists() ? this.engine.remove(actor) : NOT_FOUND;
   }
 
   /** The routes that stream: the socket, and the AI SDK's chat. `x-actor` was made by the Worker from what it verified. */

@@ -110,6 +110,16 @@ function withdrawCards(ports: Ports, tx: Transaction, from: number): void {
   for (const row of tx.store.pausePointsFrom(from)) if (row.state === "pending") settlePausePoint(ports, tx, row, { state: "cancelled", withdrawn: true });
 }
 
+/** Deletes the conversation: its run is cancelled and the tombstone written in one transaction (H15). */
+export function remove(tx: Transaction, actor: Actor, streaming: Streaming | null): CommandOutcome {
+  const member = tx.store.get("members", actor.person);
+  if (!member || member.removed) return rejected("not_found", "There is no such conversation, or it is not yours to see.");
+  if (member.role !== "owner") return rejected("forbidden", "Only the owner of the conversation may do this.");
+  leaveRun(tx, actor, true, streaming);
+  tx.patchConversation({ deletedAt: tx.now, title: "", pausePointId: null });
+  return { status: "applied" };
+}
+
 /** Cancels the live run: written first; the caller signals the model and the tools afterwards (H19). */
 export function cancel(tx: Transaction, actor: Actor, command: { opId: string | null; runId: string }, streaming: Streaming | null): CommandOutcome {
   const refusal = mayAct(tx, actor);

@@ -2,7 +2,7 @@ import type { Decision } from "../protocol/commands.js";
 import type { LiveAttempt } from "../protocol/frames.js";
 import { chooseHead, regenerate, type BranchCommand } from "./branches.js";
 import type { CommandOutcome } from "./command.js";
-import { cancel, send, type SendCommand } from "./commands.js";
+import { cancel, remove, send, type SendCommand } from "./commands.js";
 import { beginTry, recordResult, runTool, type Try } from "./execute.js";
 import { toolCallId } from "./ids.js";
 import type { Transaction } from "./journal.js";
@@ -35,6 +35,10 @@ export class Engine {
   /** Chooses the branch in use. */
   head(actor: Actor, command: BranchCommand): CommandOutcome {
     return this.#command("head", (tx, streaming) => chooseHead(tx, actor, command, streaming));
+  }
+
+  remove(actor: Actor): CommandOutcome {
+    return this.#command("delete", (tx, streaming) => remove(tx, actor, streaming));
   }
 
   cancel(actor: Actor, command: { opId: string | null; runId: string }): CommandOutcome {

@@ -103,7 +103,7 @@ function readText({ id, parts }: z.infer<typeof uiMessage>, as: { kind: Text["ki
   if (parts.some((one) => one.type === "file")) return unsupported("files_not_supported", "Files can't be sent in this version. Nothing of the message was taken.");
   const text = parts.flatMap((one) => (one.type === "text" && typeof one["text"] === "string" ? [one["text"]] : [])).join("\n");
   if (text.trim() === "") return unsupported("empty", "The text is empty.");
-  return { request: { ...as, messageId: id, text } };
+  return { request: as.kind === "text" ? { ...as, kind: "text", again: as.replaces !== undefined, messageId: id, text } : { ...as, kind: "regenerate", messageId: id, text } };
 }
 
 function readAnswers({ id, parts }: z.infer<typeof uiMessage>): ReturnType<typeof readChat> {
