@@ -17,6 +17,8 @@ export interface ServerOptions {
   vars?: Record<string, string>;
   /** Another entry than wrangler.toml's `main`. */
   main?: string;
+  /** Another wrangler.toml, with the sources beside it. */
+  config?: string;
 }
 
 export interface Server {
@@ -60,7 +62,7 @@ export async function startServer(options: ServerOptions = {}): Promise<Server> 
   if ((await migrating.ended) !== 0) throw new Error(`The D1 migrations could not be applied:\n${migrating.said()}`);
   const [port, inspector] = [await freePort(), await freePort()];
   const vars = Object.entries(options.vars ?? {}).flatMap(([name, value]) => ["--var", `${name}:${value}`]);
-  const main = options.main ? [options.main] : [];
+  const main = [...(options.main ? [options.main] : []), ...(options.config ? ["--config", options.config] : [])];
   const args = [
     WRANGLER,
     "dev",

@@ -53,12 +53,12 @@ export async function transfers(server: Server, id: string): Promise<number[]> {
   return body.transfers.filter((one: { key: string }) => one.key.startsWith(`${id}.`)).map((one: { amountMinor: number }) => one.amountMinor / 100);
 }
 
-export async function until<T>(what: string, condition: () => T | Promise<T>): Promise<Exclude<T, false | null | undefined>> {
-  const giveUp = Date.now() + 10_000;
+export async function until<T>(what: string, condition: () => T | Promise<T>, ms = 10_000): Promise<Exclude<T, false | null | undefined>> {
+  const giveUp = Date.now() + ms;
   for (;;) {
     const met = await condition();
     if (met) return met as Exclude<T, false | null | undefined>;
-    if (Date.now() > giveUp) throw new Error(`${what}: did not happen in 10 seconds`);
+    if (Date.now() > giveUp) throw new Error(`${what}: did not happen in ${ms / 1000} seconds`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
