@@ -210,6 +210,19 @@ scenario("[H8] [H18] [C8] three attempts without progress end the run, saying so
   expect(world.transcript.at(-1)).toBe("[error]");
 });
 
+scenario("[H8] [H18] [C8] a run that makes progress is ended by no number of restarts", async (world) => {
+  for (let step = 1; step <= 10; step += 1) world.model.plan({ hang: true }, propose("look", { step }));
+  world.model.plan(say("Done."));
+  await world.text("look ten times");
+  for (let crash = 0; crash < 10; crash += 1) {
+    world.restart();
+    await settled();
+  }
+  expect(world.status).toBe("completed");
+  expect(world.runs).toHaveLength(10);
+  expect(world.journal.run(1)).toMatchObject({ attempt: 21, step: 11 });
+});
+
 scenario("[H17] kicks while a model answers or a tool runs do not make a second driver", async (world) => {
   const slow = gate();
   const late: Answer = async function* () {

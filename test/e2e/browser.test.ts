@@ -118,6 +118,28 @@ describe.skipIf(!hasBrowser)("two devices", () => {
     }
   });
 
+  it("[C37] clocks that are ten minutes off, both ways, change neither deadline nor expiry", async () => {
+    const laptop = await screen();
+    await laptop.clock.install({ time: Date.now() + 600_000 });
+    await laptop.goto("/");
+    await say(laptop, "ask me for my name");
+    const phone = await screen(PHONE);
+    await phone.clock.install({ time: Date.now() - 600_000 });
+    await phone.goto(new URL(laptop.url()).pathname);
+    for (const page of [laptop, phone]) {
+      await page
+        .getByTestId("deadline")
+        .filter({ hasText: /^[1-6] s left/ })
+        .waitFor();
+    }
+    for (const page of [laptop, phone]) await card(page, "expired").waitFor();
+    for (const page of [laptop, phone])
+      await page
+        .getByTestId("user-message")
+        .filter({ hasText: /just now|\d\d:\d\d/ })
+        .waitFor();
+  });
+
   it("[C54] an edit on the phone is what runs, and both devices show the difference", async () => {
     const before = await savings();
     const { laptop, phone } = await asked(TRANSFER);
