@@ -142,10 +142,7 @@ export class Engine {
   }
 
   async #step(run: RunRow): Promise<void> {
-    const begun = this.ports.journal.transaction("attempt", (tx) => {
-      const current = liveRun(tx);
-      return current && current.turn === run.turn ? beginAttempt(this.ports, tx, current) : null;
-    });
+    const begun = this.#firstAttempt(run) ?? this.#nextAttempt(run);
     if (!begun) return;
     await this.ports.clock.breathe();
     // Cancelled, or deleted, in that breath: there was no model call yet to abort (H19).
@@ -159,6 +156,23 @@ export class Engine {
         this.#streaming = now;
       },
     );
+  }
+
+  /** The attempt with which this process has begun the run, unless there is something to write before it. */
+  #firstAttempt(run: RunRow): RunRow | null {
+    const { journal, resume } = this.ports;
+    const isNew = journal.begun === run.turn;
+    journal.begun = null;
+    const current = isNew ? journal.run(run.turn) : null;
+    const needsWord = resume.mode === "message" && journal.conversation().word === null;
+    return current?.status === "running" && current.attempt === 1 && !needsWord && journal.read.queued(current.position).length === 0 ? current : null;
+  }
+
+  #nextAttempt(run: RunRow): RunRow | null {
+    return this.ports.journal.transaction("attempt", (tx) => {
+      const current = liveRun(tx);
+      return current && current.turn === run.turn ? beginAttempt(this.ports, tx, current) : null;
+    });
   }
 
   #start(call: CallRow): void {

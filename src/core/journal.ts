@@ -29,6 +29,8 @@ export interface JournalEvents {
 /** The only way to change rows. `seq` is taken inside the transaction, once, by the first visible change. */
 export class Journal {
   #open = false;
+  /** The run that this process has begun and not yet called the model for: its first attempt is written already. */
+  begun: number | null = null;
   events: JournalEvents = { arm: () => {}, rolledBack: () => {}, committed: () => {}, untold: () => {} };
 
   constructor(
@@ -82,6 +84,7 @@ export class Journal {
     } finally {
       this.#open = false;
     }
+    this.begun = tx.begun ?? this.begun;
     // What was committed has happened, whether or not it could be told: a throw here must not stop what follows of it.
     if (tx.changes.seq) {
       try {
@@ -99,6 +102,7 @@ export const isLive = (run: RunRow): boolean => run.status === "running" || run.
 /** Writes of one transaction. The rows of the conversation and its runs are written once, at the end: rows written are the bill. */
 export class Transaction {
   wrote = false;
+  begun: number | null = null;
   readonly changes: Changes = { seq: 0, conversation: false, run: null, steps: new Set(), pausePoints: new Set(), outbox: false };
   #patch: Partial<ConversationRow> = {};
   readonly #runs = new Map<number, Partial<RunRow>>();

@@ -164,8 +164,9 @@ export function startRun(tx: Transaction, answers: { position: number; messageId
     parentId: answers.messageId,
     step: 0,
     sinceStep: 0,
-    attempt: 0,
-    fruitless: 0,
+    // Begun with its first attempt, which saves a row in each turn.
+    attempt: 1,
+    fruitless: 1,
     firstPausePoint: conversation.nextPausePoint,
     person: answers.person,
     startedAt: tx.now,
@@ -176,6 +177,7 @@ export function startRun(tx: Transaction, answers: { position: number; messageId
     outputTokens: 0,
     begunOp: answers.begunOp ?? null,
   });
+  tx.begun = turn;
   tx.patchConversation({ turn, nextPosition: position + 1, head: position, headId: messageId, state: "running", pausePointId: null });
 }
 
