@@ -3,8 +3,10 @@ import type { Conversation } from "./conversation/conversation.js";
 import { defaultLimits, type Limits } from "./core/limits.js";
 import type { Model } from "./core/model.js";
 import type { Tools } from "./core/tool.js";
+import type { McpOffer } from "./mcp/offer.js";
+import { readServers, type McpServer } from "./mcp/servers.js";
 import { createModel } from "./models/index.js";
-import { skills, toolsOf } from "./skills/index.js";
+import { skills, toolsOf, type Skill } from "./skills/index.js";
 import { systemPrompt } from "./skills/system-prompt.js";
 import { createTools, type ToolEnv } from "./tools/index.js";
 
@@ -21,6 +23,8 @@ export interface Env extends ToolEnv {
   MODEL_STALL_SECONDS?: string;
   EXPIRES_IN_SECONDS?: string;
   STEPS_PER_RUN?: string;
+  /** May hold secrets: never logged, never shown. */
+  MCP_SERVERS?: string;
 }
 
 export interface Settings {
@@ -29,7 +33,10 @@ export interface Settings {
   demo: boolean;
   model: Model;
   limits: Limits;
-  agent(skill: string): { system: string; tools: Tools };
+  mcpServers: McpServer[];
+  /** The tools that ship, whatever the skill: names that no server may take. */
+  shipped: Tools;
+  agent(skill: string, offers?: readonly McpOffer[]): { system: string; tools: Tools };
 }
 
 export interface Problem {
@@ -64,7 +71,9 @@ export function readSettings(env: Env): { ok: true; settings: Settings } | { ok:
   const number = parsed.data ?? {};
   const choice = createModel({ MODEL: env.MODEL, AI: env.AI, ...(number.DEMO_DELAY_MS === undefined ? {} : { demoDelayMs: number.DEMO_DELAY_MS }) });
   if (!choice.ok) problems.push({ setting: choice.setting, message: choice.message });
-  if (!choice.ok || problems.length > 0) return { ok: false, problems };
+  const mcp = readServers(env.MCP_SERVERS);
+  if (!mcp.ok) problems.push({ setting: "MCP_SERVERS", message: mcp.message });
+  if (!choice.ok || !mcp.ok || problems.length > 0) return { ok: false, problems };
 
   const tools = toolsFor(env);
   return {
@@ -75,14 +84,19 @@ export function readSettings(env: Env): { ok: true; settings: Settings } | { ok:
       demo: choice.demo,
       model: choice.model,
       limits: limitsOf(number),
-      agent: (name) => {
+      mcpServers: mcp.servers,
+      shipped: tools,
+      agent: (name, offers = []) => {
         const skill = skills.get(name);
         if (!skill) return { system: "", tools: new Map() };
-        return { system: systemPrompt(skill), tools: toolsOf(skill, tools) };
+        const silent = offers.filter((offer) => !offer.answers && uses(skill, offer.server)).map((offer) => offer.server);
+        return { system: systemPrompt(skill, silent), tools: toolsOf(skill, tools, offers) };
       },
     },
   };
 }
+
+const uses = (skill: Skill, server: string): boolean => skill.tools === "all" || skill.tools.some((name) => name.startsWith(`${server}/`));
 
 function toolsFor(env: Env): Tools {
   const httpAllowlist = (env.HTTP_ALLOWLIST ?? "")

@@ -121,6 +121,8 @@ export class Engine {
   }
 
   async #step(run: RunRow): Promise<void> {
+    // Before the attempt is counted: what changes while others are asked is seen by its condition.
+    if (this.ports.discover) await this.ports.discover();
     const begun = this.ports.journal.transaction("attempt", (tx) => {
       const current = liveRun(tx);
       return current && current.turn === run.turn ? beginAttempt(this.ports, tx, current) : null;

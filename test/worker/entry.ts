@@ -44,7 +44,7 @@ export class Conversation extends Real {
       ...settings,
       model: (request) => (control.model ?? settings.model)(request),
       limits: { ...settings.limits, ...control.limits },
-      agent: (skill) => ({ ...settings.agent(skill), ...(control.tools ? { tools: control.tools } : {}) }),
+      agent: (skill, offers) => ({ ...settings.agent(skill, offers), ...(control.tools ? { tools: control.tools } : {}) }),
     };
   }
 }
