@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { byteLength, json, type Json } from "../protocol/json.js";
 import { isOdd, plain, plainLine } from "./plain.js";
-import { cleanSchema, parserOf } from "./schema.js";
+import { cleanSchema } from "./schema.js";
 
 // What a server says that it can do, cleaned and cut. This is what the journal keeps, and what a tool is made from.
 
@@ -74,12 +74,7 @@ export function describe(listed: unknown): DescribedTool | LeftOut {
   if (isOdd(tool.name)) return leftOut("its name has odd characters");
   if (byteLength(JSON.stringify(tool.inputSchema)) > SCHEMA_BYTES) return leftOut("its schema is too large");
   const schema = cleanSchema(tool.inputSchema);
-  if (!schema) return leftOut("its schema is not of an object, nests too deep, or has odd names");
-  try {
-    parserOf(schema);
-  } catch {
-    return leftOut("its schema is not understood");
-  }
+  if (!schema) return leftOut("its schema is not of an object, nests too deep, refers elsewhere, or has odd names");
   const title = tool.title ? `${plainLine(tool.title, 200)}. ` : "";
   const hints = tool.annotations;
   return {

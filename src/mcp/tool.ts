@@ -1,11 +1,11 @@
 import { canonicalJson, type Json } from "../protocol/json.js";
-import { allow, ask, ChangedSinceShown, OutcomeUnknown, type ParsedInput, type Tool, type ToolContext } from "../core/tool.js";
+import { allow, ask, ChangedSinceShown, OutcomeUnknown, type Tool, type ToolContext } from "../core/tool.js";
 import { describe, type DescribedTool } from "./catalog.js";
 import { explain, visit, type Visit } from "./client.js";
 import { toolName } from "./names.js";
 import { plainLine } from "./plain.js";
 import { resultOf } from "./results.js";
-import { parserOf } from "./schema.js";
+import { parseBy } from "./schema.js";
 import type { McpServer } from "./servers.js";
 
 const TIMEOUT_MS = 60_000;
@@ -25,12 +25,11 @@ export interface McpToolSettings {
 export function mcpTool(server: McpServer, described: DescribedTool, { reachMs = REACH_MS, changed = () => {} }: McpToolSettings = {}): Tool {
   const name = toolName(server.name, described.name);
   const harmless = server.trustHints && !described.destructive && (described.readOnly || described.idempotent);
-  let parser: ((input: unknown) => ParsedInput) | null = null;
   return {
     name,
     description: `The tool ${described.name} of the MCP server ${server.name}, which describes it so: ${described.description || "(nothing)"}`,
     inputSchema: described.schema,
-    parse: (input) => (parser ??= parserOf(described.schema))(input),
+    parse: (input) => parseBy(described.schema, input),
     risk: described.destructive ? "high" : "medium",
     policy: () => (server.trustHints && described.readOnly && !described.destructive ? allow() : ask({ description: words(server, described) })),
     summary: (input) => `Call ${described.name} on the MCP server ${server.name} with ${fields(input)}`,

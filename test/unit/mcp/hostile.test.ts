@@ -131,7 +131,6 @@ describe("hostile names and schemas", () => {
       "odd\u202Ename": {},
       deep: { schema: deep(40) },
       large: { schema: { type: "object", description: "x".repeat(20_000) } },
-      conditional: { schema: { type: "object", if: {}, else: {} } },
       foreign: { schema: { type: "object", properties: { a: { $ref: "https://evil.example/schema" } } } },
       list: { schema: { type: "array" } },
       hidden: { schema: { type: "object", properties: { "a\u200B": { type: "string" } } } },
@@ -140,7 +139,7 @@ describe("hostile names and schemas", () => {
     await w.ask();
     expect(w.model.requests[0]?.tools.filter(({ name }) => name.startsWith("crm_")).map(({ name }) => name)).toEqual(["crm_good"]);
     const left = w.logs.filter(({ event }) => event === "mcp.tool_left_out");
-    expect(left.map((line) => line["tool"])).toEqual(["odd_name", "deep", "large", "conditional", "foreign", "list", "hidden"]);
+    expect(left.map((line) => line["tool"])).toEqual(["odd_name", "deep", "large", "foreign", "list", "hidden"]);
   });
 
   it("a pattern of theirs is never run here, so none can hold the object up", async () => {
