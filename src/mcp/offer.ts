@@ -10,7 +10,7 @@ import type { McpServer } from "./servers.js";
 // edited and drawn without any server; they are asked again before a model call, when that was long ago.
 
 const FRESH_MS = 5 * 60_000;
-const RETRY_MS = 30_000;
+const RETRY_MS = 10_000;
 const DISCOVER_MS = 4_000;
 
 /** A server's tools as this conversation has them, and whether it answers. */

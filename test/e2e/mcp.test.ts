@@ -101,19 +101,6 @@ describe("MCP servers named in the settings", () => {
     expect(mcp.calls).toHaveLength(1);
   });
 
-  it("[C57] a card outlives a restart: it is judged and edited while its server is down, and then fails without having run", async () => {
-    const id = await newConversation(server);
-    const card = await asked(id, 'use crm_create with {"title": "Leak"}');
-    await server.stop();
-    await mcp.down();
-    server = await start();
-    expect((await decide(card, { payloadOverride: { title: 5 } })).body).toMatchObject({ status: 422, detail: expect.stringContaining("payloadOverride.title") });
-    expect((await decide(card, {})).status).toBe(200);
-    await told(id, "It has not run.");
-    await mcp.up();
-    expect(mcp.calls).toEqual([]);
-  });
-
   it("[C57] a schema that changed while the card waited: it fails as changed", async () => {
     const id = await newConversation(server);
     const card = await asked(id, 'use crm_create with {"title": "Leak"}');
@@ -137,5 +124,18 @@ describe("MCP servers named in the settings", () => {
     });
     expect(recovery.kind).toBe("recovery");
     mcp.tools["create"] = create;
+  });
+
+  it("[C57] a card outlives a restart: it is judged and edited while its server is down, and then fails without having run", async () => {
+    const id = await newConversation(server);
+    const card = await asked(id, 'use crm_create with {"title": "Leak"}');
+    await server.stop();
+    await mcp.down();
+    server = await start();
+    expect((await decide(card, { payloadOverride: { title: 5 } })).body).toMatchObject({ status: 422, detail: expect.stringContaining("payloadOverride.title") });
+    expect((await decide(card, {})).status).toBe(200);
+    await told(id, "It has not run.");
+    await mcp.up();
+    expect(mcp.calls).toEqual([]);
   });
 });
