@@ -30,6 +30,9 @@ export class TestMcpServer {
   /** Every request, in order. */
   readonly requests: { method: string; rpc: string | undefined; body: unknown; headers: IncomingMessage["headers"] }[] = [];
   tools: Record<string, Served> = {};
+  /** How it speaks: every request by itself with streams or with plain JSON, or in sessions. */
+  kind: "streams" | "json" | "sessions" = "streams";
+  readonly #sessions = new Map<string, StreamableHTTPServerTransport>();
   /** Called before a request is handled; true: it has been answered. */
   intercept: ((rpc: string | undefined, response: ServerResponse) => boolean) | null = null;
   #http: Server | null = null;
@@ -79,11 +82,28 @@ export class TestMcpServer {
     const body = text ? (JSON.parse(text) as { method?: string }) : undefined;
     this.requests.push({ method: request.method ?? "", rpc: body?.method, body, headers: request.headers });
     if (this.intercept?.(body?.method, response)) return;
+    const session = this.#sessions.get(String(request.headers["mcp-session-id"]));
+    await (session ?? (await this.#transport(response))).handleRequest(request, response, body);
+  }
+
+  async #transport(response: ServerResponse): Promise<StreamableHTTPServerTransport> {
     const server = this.#server();
-    const transport = new StreamableHTTPServerTransport({});
-    response.on("close", () => void server.close());
+    const transport = new StreamableHTTPServerTransport(
+      this.kind === "sessions"
+        ? {
+            sessionIdGenerator: () => crypto.randomUUID(),
+            onsessioninitialized: (id) => void this.#sessions.set(id, transport),
+            onsessionclosed: (id) => void this.#sessions.delete(id),
+          }
+        : { enableJsonResponse: this.kind === "json" },
+    );
+    if (this.kind !== "sessions") response.on("close", () => void server.close());
     await server.connect(transport as Parameters<McpServer["connect"]>[0]);
-    await transport.handleRequest(request, response, body);
+    return transport;
+  }
+
+  get openSessions(): number {
+    return this.#sessions.size;
   }
 
   #server(): McpServer {

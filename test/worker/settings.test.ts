@@ -26,6 +26,7 @@ describe("a missing or wrong setting", () => {
     ["MODEL without its binding", { ...BASE, MODEL: "workers-ai/@cf/meta/llama" }, "AI"],
     ["a number that is none", { ...BASE, STEPS_PER_RUN: "many" }, "STEPS_PER_RUN"],
     ["a database that is not bound", { AUTH: "local", MODEL: "demo" }, "DB"],
+    ["an MCP server over plain http", { ...BASE, MCP_SERVERS: '{"crm": {"url": "http://crm.example/mcp"}}' }, "MCP_SERVERS"],
     ["EMAIL without a sender", { ...BASE, EMAIL: {} as SendEmail }, "EMAIL_FROM"],
   ] as [string, Partial<Env>, string][]) {
     it(`${title}: a page, a problem and a log line name it, and nothing is touched`, async () => {

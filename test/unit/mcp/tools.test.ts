@@ -105,6 +105,18 @@ describe("tools of an MCP server", () => {
     expect(server.calls).toMatchObject([{ input: { query: "bob", limit: 5 } }]);
   });
 
+  for (const kind of ["streams", "json", "sessions"] as const) {
+    it(`are reached however their server speaks (${kind}), and no session is left open`, async () => {
+      server.kind = kind;
+      const w = await asked("crm_search", { query: "ann" });
+      await w.approve(1);
+      await w.rest();
+      expect(w.model.lastResult()).toMatchObject({ result: { text: "5 hits for ann" } });
+      expect(server.requests.filter(({ method }) => method === "DELETE")).toHaveLength(kind === "sessions" ? 2 : 0);
+      expect(server.openSessions).toBe(0);
+    });
+  }
+
   it("headers go to the server, and to nobody that it points to", async () => {
     const elsewhere = await TestMcpServer.start();
     const w = world({ headers: { authorization: "Bearer s3cret" } });
