@@ -12,6 +12,8 @@ import type { McpServer } from "./servers.js";
 const FRESH_MS = 5 * 60_000;
 const RETRY_MS = 10_000;
 const DISCOVER_MS = 4_000;
+/** Most log lines about what was left out: a stranger must not fill the operator's log. */
+const MOST_LINES = 20;
 
 /** A server's tools as this conversation has them, and whether it answers. */
 export interface McpOffer {
@@ -135,7 +137,8 @@ export class McpCatalog {
     });
     if (!kept) return;
     log("mcp.tools", { server: server.name, tools: tools.length });
-    for (const { tool, reason } of [...leftOut, ...this.#build(server, tools).leftOut]) log("mcp.tool_left_out", { server: server.name, tool, reason });
+    const all = [...leftOut, ...this.#build(server, tools).leftOut];
+    for (const { tool, reason } of all.slice(0, MOST_LINES)) log("mcp.tool_left_out", { server: server.name, tool, reason });
   }
 }
 

@@ -23,10 +23,14 @@ export function resultOf(server: string, result: CallToolResult): Json {
 
 type Part = { type: string } & { [key: string]: unknown };
 
-const asJson = (value: unknown): Json => {
-  const parsed = json.safeParse(value);
-  return parsed.success ? parsed.data : null;
-};
+// The call has happened, whatever came back: what can't be kept must not make it look as if it had failed.
+function asJson(value: unknown): Json {
+  try {
+    return json.parse(value);
+  } catch {
+    return "(what it returned can't be kept: it is not JSON, or nests too deep)";
+  }
+}
 
 // The protocol asks servers to send data as text too.
 function repeats(text: string, data: Json | undefined): boolean {

@@ -97,6 +97,21 @@ describe("a hostile result", () => {
     expect(w.model.lastResult()).toEqual({ text: "see", leftOut: ["image (image/png, 3 bytes)", "resource file:///a (text/plain)", "link to the resource https://evil.example"] });
   });
 
+  it("one that nests too deep to be kept does not make a call that has happened look failed", async () => {
+    const w = await trusting({ look: { annotations: readOnly } });
+    w.model.plan(propose("crm_look", {}));
+    const server = up[0]!;
+    server.intercept = (rpc, response) => {
+      if (rpc !== "tools/call") return false;
+      const id = (server.requests.at(-1)!.body as { id: number }).id;
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(`{"jsonrpc": "2.0", "id": ${id}, "result": {"content": [], "structuredContent": ${"[".repeat(20_000)}${"]".repeat(20_000)}}}`);
+      return true;
+    };
+    await w.ask();
+    expect(w.call(1, 0, 0)).toMatchObject({ state: "succeeded", output: expect.stringContaining("nests too deep") });
+  });
+
   it("[H20] one that is too large is cut with a note, and one without an end is given up", async () => {
     const w = await trusting({ long: { annotations: readOnly, run: () => "x".repeat(400_000) }, endless: { annotations: readOnly, run: () => "x".repeat(5_000_000) } });
     w.model.plan([...propose("crm_long", {}), ...propose("crm_endless", {})]);

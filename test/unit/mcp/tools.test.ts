@@ -223,6 +223,27 @@ describe("an MCP server that is not there", () => {
     expect(w.call(1, 0, 0)).toMatchObject({ state: "failed", error: expect.stringContaining("does no harm") });
   });
 
+  it("[H5] our own process dies during the call: a person is asked; what a trusted server says may be repeated is made again with the same key", async () => {
+    let hang = true;
+    server.tools["remove"] = { ...remove, run: () => (hang ? new Promise(() => {}) : "gone") };
+    server.tools["set"] = { annotations: { idempotentHint: true }, run: () => (hang ? new Promise(() => {}) : "set") };
+    const stranger = await asked("crm_remove", { id: "7" });
+    await stranger.approve(1);
+    const trusted = await asked("crm_set", {}, { trustHints: true });
+    await trusted.approve(1);
+    await vi.waitUntil(() => server.calls.length === 2);
+    hang = false;
+    stranger.anew();
+    await stranger.rest();
+    expect(stranger.card(2)).toMatchObject({ kind: "recovery", state: "pending" });
+    trusted.anew();
+    await trusted.rest();
+    expect(trusted.status).toBe("completed");
+    const keys = server.calls.filter(({ tool }) => tool === "set").map(({ meta }) => meta["holdpoint/idempotency-key"]);
+    expect(keys).toEqual([keys[0], keys[0]]);
+    expect(server.calls.filter(({ tool }) => tool === "remove")).toHaveLength(1);
+  });
+
   it("[H19] a cancelled run closes the connection, and the call that was under way is unknown", async () => {
     let closed = false;
     server.tools["remove"] = { ...remove, run: (_input, { signal }) => new Promise(() => signal.addEventListener("abort", () => (closed = true))) };
