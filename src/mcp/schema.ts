@@ -4,7 +4,7 @@ import { isOdd, plain } from "./plain.js";
 
 // A stranger's JSON Schema: what of it is kept, and how an input is parsed by it. Of its keywords, those are read
 // that say what a value is; the server checks its own input again. None is run: a stranger's `pattern` can take
-// minutes for one text. zod's `fromJSONSchema` does much the same for five times the bytes, and runs patterns.
+// minutes for one text. zod's `fromJSONSchema` does much the same for ten times the bytes, and runs patterns.
 
 const MOST_DEPTH = 16;
 const WORDS = 500;
