@@ -4,8 +4,10 @@ import { defaultLimits, type Limits } from "./core/limits.js";
 import type { Model } from "./core/model.js";
 import type { ResumeMode } from "./core/ports.js";
 import type { Tools } from "./core/tool.js";
+import type { McpOffer } from "./mcp/offer.js";
+import { readServers, type McpServer } from "./mcp/servers.js";
 import { createModel } from "./models/index.js";
-import { skills, toolsOf } from "./skills/index.js";
+import { skills, toolsOf, type Skill } from "./skills/index.js";
 import { systemPrompt } from "./skills/system-prompt.js";
 import { createTools, type ToolEnv } from "./tools/index.js";
 
@@ -24,6 +26,8 @@ export interface Env extends ToolEnv {
   STEPS_PER_RUN?: string;
   RESUME_MODE?: string;
   AUTO_CONTINUE?: string;
+  /** May hold secrets: never logged, never shown. */
+  MCP_SERVERS?: string;
 }
 
 export interface Settings {
@@ -33,7 +37,10 @@ export interface Settings {
   model: Model;
   limits: Limits;
   resume: ResumeMode;
-  agent(skill: string): { system: string; tools: Tools };
+  mcpServers: McpServer[];
+  /** The tools that ship, whatever the skill: names that no server may take. */
+  shipped: Tools;
+  agent(skill: string, offers?: readonly McpOffer[]): { system: string; tools: Tools };
 }
 
 export interface Problem {
@@ -72,7 +79,9 @@ export function readSettings(env: Env): { ok: true; settings: Settings } | { ok:
   const number = parsed.data ?? {};
   const choice = createModel({ MODEL: env.MODEL, AI: env.AI, ...(number.DEMO_DELAY_MS === undefined ? {} : { demoDelayMs: number.DEMO_DELAY_MS }) });
   if (!choice.ok) problems.push({ setting: choice.setting, message: choice.message });
-  if (!choice.ok || problems.length > 0) return { ok: false, problems };
+  const mcp = readServers(env.MCP_SERVERS);
+  if (!mcp.ok) problems.push({ setting: "MCP_SERVERS", message: mcp.message });
+  if (!choice.ok || !mcp.ok || problems.length > 0) return { ok: false, problems };
 
   const tools = toolsFor(env);
   return {
@@ -84,14 +93,19 @@ export function readSettings(env: Env): { ok: true; settings: Settings } | { ok:
       model: choice.model,
       limits: limitsOf(number),
       resume: modes.data?.RESUME_MODE === "message" ? { mode: "message", auto: modes.data.AUTO_CONTINUE !== "false" } : { mode: "continue" },
-      agent: (name) => {
+      mcpServers: mcp.servers,
+      shipped: tools,
+      agent: (name, offers = []) => {
         const skill = skills.get(name);
         if (!skill) return { system: "", tools: new Map() };
-        return { system: systemPrompt(skill), tools: toolsOf(skill, tools) };
+        const silent = offers.filter((offer) => !offer.answers && uses(skill, offer.server)).map((offer) => offer.server);
+        return { system: systemPrompt(skill, silent), tools: toolsOf(skill, tools, offers) };
       },
     },
   };
 }
+
+const uses = (skill: Skill, server: string): boolean => skill.tools === "all" || skill.tools.some((name) => name.startsWith(`${server}/`));
 
 function toolsFor(env: Env): Tools {
   const httpAllowlist = (env.HTTP_ALLOWLIST ?? "")

@@ -10,6 +10,7 @@ import { Journal, type Changes } from "../core/journal.js";
 import type { DecisionOutcome } from "../core/pause-point.js";
 import type { Actor, Clock, Ports } from "../core/ports.js";
 import { conversationView, pausePointView, runView } from "../core/views.js";
+import { McpCatalog } from "../mcp/offer.js";
 import { readSettings, type Env, type Settings } from "../settings.js";
 import { acknowledge, acknowledgeDecision } from "./acks.js";
 import { Chat, chatRequest } from "./chat.js";
@@ -52,11 +53,12 @@ export class Conversation extends DurableObject<Env> {
     super(ctx, env);
     const settings = this.settings();
     this.journal = new Journal(new SqliteStore(ctx.storage), clock.now);
+    const log: Ports["log"] = (event, fields) => console.log(JSON.stringify({ event, conversation: ctx.id.name ?? null, ...fields }));
     const ports: Ports = {
       journal: this.journal,
       clock,
       model: settings.model,
-      agent: settings.agent,
+      ...this.#agent(settings, log),
       env,
       limits: settings.limits,
       resume: settings.resume,
@@ -66,7 +68,7 @@ export class Conversation extends DurableObject<Env> {
         if (!last) this.#sockets.delta(flush);
         this.#chat.live(flush);
       },
-      log: (event, fields) => console.log(JSON.stringify({ event, conversation: ctx.id.name ?? null, ...fields })),
+      log,
     };
     this.engine = new Engine(ports);
     this.#outbox = new Outbox(ports, this.journal, env.DB);
@@ -91,6 +93,13 @@ export class Conversation extends DurableObject<Env> {
     const read = readSettings(this.env);
     if (!read.ok) throw new Error(read.problems.map((problem) => problem.message).join(" "));
     return read.settings;
+  }
+
+  /** The agent with the tools of MCP servers, when the settings name any. */
+  #agent({ agent, mcpServers, shipped }: Settings, log: Ports["log"]): Pick<Ports, "agent" | "discover"> {
+    if (mcpServers.length === 0) return { agent };
+    const catalog = new McpCatalog(mcpServers, this.journal, { taken: new Set(shipped.keys()), log, now: clock.now });
+    return { agent: (skill) => agent(skill, catalog.offers()), discover: () => catalog.discover() };
   }
 
   /** Makes the conversation; the same again, by its owner, finds it made. */

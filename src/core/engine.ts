@@ -142,6 +142,8 @@ export class Engine {
   }
 
   async #step(run: RunRow): Promise<void> {
+    // Before the attempt is counted: what changes while others are asked is seen by its condition.
+    if (this.ports.discover) await this.ports.discover();
     const begun = this.#firstAttempt(run) ?? this.#nextAttempt(run);
     if (!begun) return;
     await this.ports.clock.breathe();

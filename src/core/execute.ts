@@ -19,7 +19,12 @@ export interface Try {
   person: string;
 }
 
-export type TryResult = { end: "returned"; output: unknown } | { end: "threw"; error: string } | { end: "timed_out" } | { end: "unknown"; error: string };
+export type TryResult =
+  | { end: "returned"; output: unknown }
+  | { end: "threw"; error: string }
+  | { end: "timed_out" }
+  | { end: "changed"; error: string }
+  | { end: "unknown"; error: string };
 
 /** Writes that a try is about to begin. Null when the call fails instead, for it is no longer what was shown (H6). */
 export function beginTry(ports: Ports, tx: Transaction, run: RunRow, call: CallRow): Try | null {
@@ -71,6 +76,7 @@ export async function runTool(ports: Ports, attempt: Try, abort: AbortController
 
 function thrown(error: unknown): TryResult {
   const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof Error && error.name === "ChangedSinceShown") return { end: "changed", error: message };
   return error instanceof Error && error.name === "OutcomeUnknown" ? { end: "unknown", error: message } : { end: "threw", error: message };
 }
 
@@ -104,6 +110,8 @@ function ended(ports: Ports, now: number, result: TryResult): Partial<CallRow> {
       return { state: "failed", cause: "threw", error: result.error.slice(0, 4000), endedAt: now };
     case "unknown":
       return { state: "failed", cause: "threw", error: result.error.slice(0, 4000), endedAt: now };
+    case "changed":
+      return { state: "failed", cause: "changed", error: `${result.error.slice(0, 4000)} It has not run.`, endedAt: now };
     case "timed_out":
       return { state: "failed", cause: "timed_out", error: "The tool did not answer in time. It is made so that it can be called again without harm.", endedAt: now };
   }

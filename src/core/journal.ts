@@ -1,5 +1,5 @@
 import type { Role } from "../protocol/entities.js";
-import type { CallRow, ConversationRow, Key, PausePointRow, Reads, RunRow, StepRow, Store } from "./rows.js";
+import type { CallRow, CatalogRow, ConversationRow, Key, PausePointRow, Reads, RunRow, StepRow, Store } from "./rows.js";
 
 // The one place where a conversation changes: wholly or not at all, and told only afterwards.
 
@@ -230,6 +230,13 @@ export class Transaction {
     this.changes.outbox = true;
     this.#touched();
     return true;
+  }
+
+  /** What a server offers, as it described it last. No client sees it: no `seq`, nothing broadcast. */
+  putCatalog(row: CatalogRow): void {
+    const { server, ...patch } = row;
+    if (!this.store.update("catalog", [server], patch)) this.store.insert("catalog", row);
+    this.wrote = true;
   }
 
   /** Advances what D1 has taken, to the version that was sent (H21). */

@@ -27,6 +27,11 @@ export interface Ports {
   model: Model;
   /** Instructions and tools of a skill. */
   agent(skill: string): { system: string; tools: Tools };
+  /**
+   * Awaited before each model call: asks others what tools they offer now, and keeps it in the journal. It has a time
+   * limit of its own and does not throw. Absent when there is nobody to ask.
+   */
+  discover?(): Promise<void>;
   /** Handed to tools as it is. */
   env: unknown;
   limits: Limits;

@@ -77,3 +77,8 @@ export type Tools = ReadonlyMap<string, Tool>;
 export class OutcomeUnknown extends Error {
   override name = "OutcomeUnknown";
 }
+
+/** Thrown by a tool that finds, before it has done anything, that it is no longer what was shown (H6). */
+export class ChangedSinceShown extends Error {
+  override name = "ChangedSinceShown";
+}

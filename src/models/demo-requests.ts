@@ -26,7 +26,7 @@ function firstOf(clause: string): Request | null {
   return null;
 }
 
-const VERB = String.raw`transfer|move|wire|pay|e-?mail\s+\S+@|mail\s+\S+@|send|write|what(?:'s| is| day| time)|where am|list|show|check|fetch|get|open|download|post|put|patch|delete|head|ask|request|wait|let me|\d[\d.,]*\s*(?:eur|usd|gbp|euros?|dollars?|pounds?|[€$£])?\s+(?:from|to)\b`;
+const VERB = String.raw`transfer|move|wire|pay|e-?mail\s+\S+@|mail\s+\S+@|send|write|what(?:'s| is| day| time)|where am|list|show|check|fetch|get|open|download|post|put|patch|delete|head|ask|request|wait|let me|use\s+[a-z0-9-]+_|\d[\d.,]*\s*(?:eur|usd|gbp|euros?|dollars?|pounds?|[€$£])?\s+(?:from|to)\b`;
 // Only where the next words begin a request: "red, green and blue" and "Tom and Ann" stay whole.
 const BOUNDARY = new RegExp(String.raw`(?:[.;!?]\s+|\n+|,?\s+(?:and|then|also)\s+(?:then\s+|also\s+)?|,\s+)(?=(?:please\s+|could you\s+|can you\s+)?(?:${VERB}))`, "gi");
 const QUOTED = /"[^"]*"|“[^”]*”|\{[^}]*\}/g;
@@ -123,10 +123,21 @@ const location: Reader = (clause) =>
     ? { tool: "get_location", input: { reason: "You asked where you are" }, intent: "ask your device where you are" }
     : null;
 
+// Tools of MCP servers are not known here: they are called by name, with their input as JSON.
+const byName: Reader = (clause) => {
+  const match = /^(?:please\s+)?(?:use|call)\s+([a-z0-9-]{1,20}_[\w-]+)(?:\s+with\s+(\{.*\}))?[.!]?$/is.exec(clause);
+  if (!match?.[1]) return null;
+  try {
+    return { tool: match[1], input: JSON.parse(match[2] ?? "{}") as object, intent: `use ${match[1]}` };
+  } catch {
+    return null;
+  }
+};
+
 // What an e-mail is to say may read like a request; a question may be about an e-mail.
 const plainEmail: Reader = (clause) => (/^(?:please\s+|could you\s+|can you\s+)?(?:e-?mail|mail|write|send)\b/i.test(clause) ? email(clause) : null);
 
-const READERS: Reader[] = [plainEmail, ...QUESTIONS, http, transfer, email, time, accounts, location];
+const READERS: Reader[] = [byName, plainEmail, ...QUESTIONS, http, transfer, email, time, accounts, location];
 
 export const unquoted = (text: string): string => text.trim().replace(/^["“](.*)["”]$/s, "$1");
 

@@ -5,6 +5,6 @@ export interface Skill {
   title: string;
   /** For the model, in front of the rules that every skill shares. */
   instructions: string;
-  /** Names of tools, or all that there are. */
+  /** Names of tools, `server/tool` for one of an MCP server, `server/*` for all of its tools; or all that there are. */
   tools: readonly string[] | "all";
 }

@@ -6,7 +6,7 @@ import { Journal, type Changes } from "../../src/core/journal.js";
 import type { CallRow, PausePointRow, Store } from "../../src/core/rows.js";
 import { defaultLimits, type Limits } from "../../src/core/limits.js";
 import type { DecisionOutcome } from "../../src/core/pause-point.js";
-import type { Actor } from "../../src/core/ports.js";
+import type { Actor, Ports } from "../../src/core/ports.js";
 import type { Tool } from "../../src/core/tool.js";
 import { pausePointId } from "../../src/core/ids.js";
 import { waitForApproval, askClarification } from "../../src/tools/hitl.js";
@@ -32,6 +32,9 @@ export class World {
   readonly tools = new Map<string, Tool>();
   limits: Limits = { ...defaultLimits };
   readonly resume: { mode: "continue" | "message"; auto: boolean } = { mode: "continue", auto: true };
+  agent: Ports["agent"] = () => ({ system: "You are a test.", tools: this.tools });
+  /** Taken by the next process. */
+  discover: Ports["discover"];
   journal: Journal;
   engine: Engine;
   #messages = 0;
@@ -113,7 +116,8 @@ export class World {
       journal,
       clock: this.clock,
       model: this.model.model,
-      agent: () => ({ system: "You are a test.", tools: this.tools }),
+      agent: (skill) => this.agent(skill),
+      ...(this.discover ? { discover: this.discover } : {}),
       env: {},
       limits: this.limits,
       resume: this.resume,

@@ -47,7 +47,7 @@ export class Conversation extends Real {
       model: (request) => (control.model ?? settings.model)(request),
       limits: { ...settings.limits, ...control.limits },
       resume: control.resume ?? settings.resume,
-      agent: (skill) => ({ ...settings.agent(skill), ...(control.tools ? { tools: control.tools } : {}) }),
+      agent: (skill, offers) => ({ ...settings.agent(skill, offers), ...(control.tools ? { tools: control.tools } : {}) }),
     };
   }
 }

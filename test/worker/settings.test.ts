@@ -28,6 +28,7 @@ describe("a missing or wrong setting", () => {
     ["a mode of resuming that there isn't", { ...BASE, RESUME_MODE: "later" }, "RESUME_MODE"],
     ["a switch that is neither", { ...BASE, RESUME_MODE: "message", AUTO_CONTINUE: "yes" }, "AUTO_CONTINUE"],
     ["a database that is not bound", { AUTH: "local", MODEL: "demo" }, "DB"],
+    ["an MCP server over plain http", { ...BASE, MCP_SERVERS: '{"crm": {"url": "http://crm.example/mcp"}}' }, "MCP_SERVERS"],
     ["EMAIL without a sender", { ...BASE, EMAIL: {} as SendEmail }, "EMAIL_FROM"],
   ] as [string, Partial<Env>, string][]) {
     it(`${title}: a page, a problem and a log line name it, and nothing is touched`, async () => {

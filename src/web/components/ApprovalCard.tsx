@@ -172,7 +172,7 @@ export function ApprovalCard({ pausePoint, call, part, tied, onRoll }: Props) {
         {pausePoint.kind === "recovery" && pending && <RecoveryOptions choice={recoveryChoice} disabled={!mayDecide || kept !== undefined} onChoose={setRecoveryChoice} />}
         {pausePoint.description && (
           <div className="tag-say">
-            <b>The agent’s {question ? "words" : "explanation"}</b>
+            <b>{pausePoint.payloadSchema !== null ? "About this tool" : `The agent’s ${question ? "words" : "explanation"}`}</b>
             <Markdown text={pausePoint.description} escape />
           </div>
         )}
