@@ -1,6 +1,8 @@
 /** A one-line fault in the product that a rule's tests must find. */
 export interface Fault {
   rule: string;
+  /** Tells the faults of one rule apart. */
+  part?: string;
   /** What it does wrong. */
   fault: string;
   file: string;
@@ -8,8 +10,11 @@ export interface Fault {
   find: string;
   replace: string;
   /** Where the rule's tests are. */
-  tests: "core" | "sync" | "hostile" | "outbox" | "cycle";
+  tests: "core" | "sync" | "hostile" | "outbox" | "cycle" | "release";
 }
+
+/** What names a fault: its rule, and its part if it has one. */
+export const nameOf = ({ rule, part }: Fault): string => (part === undefined ? rule : `${rule}/${part}`);
 
 export const TEST_FILES: Record<Fault["tests"], { project: "unit" | "worker"; file: string }> = {
   core: { project: "unit", file: "test/unit/core/contract.test.ts" },
@@ -17,6 +22,7 @@ export const TEST_FILES: Record<Fault["tests"], { project: "unit" | "worker"; fi
   hostile: { project: "worker", file: "test/worker/hostile.test.ts" },
   outbox: { project: "worker", file: "test/worker/outbox.test.ts" },
   cycle: { project: "worker", file: "test/worker/cycle.test.ts" },
+  release: { project: "worker", file: "test/worker/release.test.ts" },
 };
 
 export const FAULTS: Fault[] = [
@@ -82,8 +88,17 @@ export const FAULTS: Fault[] = [
     rule: "H10",
     fault: "a client's message replaces another's",
     file: "src/core/commands.ts",
-    find: "if (existing.person !== actor.person || textOf(existing) !== text) return",
-    replace: "if (false) return",
+    find: 'return rejected("message_id_taken", "This message id is taken by another message. Use a new one.");',
+    replace: "return null;",
+    tests: "core",
+  },
+  {
+    rule: "H10",
+    part: "device",
+    fault: "what a device answers is taken as it comes",
+    file: "src/core/pause-point.ts",
+    find: "if (row.forPerson !== null) return deviceFaults(",
+    replace: "if (row.forPerson !== null) return [] as InputFault[] | ReturnType<typeof deviceFaults>; else if (false as boolean) return deviceFaults(",
     tests: "core",
   },
   { rule: "H11", fault: "the deadline is left to the alarm", file: "src/core/pause-point.ts", find: "if (isDue(row, tx.now)) {", replace: "if (false) {", tests: "core" },
@@ -120,11 +135,29 @@ export const FAULTS: Fault[] = [
     tests: "outbox",
   },
   {
+    rule: "H15",
+    part: "journal",
+    fault: "tables of an older release are left as they are",
+    file: "src/conversation/journal.ts",
+    find: "if (found >= VERSION) return;",
+    replace: "return;",
+    tests: "release",
+  },
+  {
     rule: "H16",
     fault: "a person's words are logged",
     file: "src/core/pause-point.ts",
     find: "state: settlement.state });",
     replace: "state: settlement.state, reply: settlement.reply ?? null });",
+    tests: "core",
+  },
+  {
+    rule: "H13",
+    part: "message",
+    fault: "a refusal is forgotten in the run that it starts",
+    file: "src/core/policy.ts",
+    find: "return chainOf(tx.store, run)",
+    replace: "return [run]",
     tests: "core",
   },
   { rule: "H17", fault: "each kick starts a driver", file: "src/core/engine.ts", find: "if (this.#driving || this.ports", replace: "if (this.ports", tests: "core" },
@@ -169,6 +202,15 @@ export const FAULTS: Fault[] = [
     tests: "core",
   },
   {
+    rule: "H22",
+    part: "branches",
+    fault: "an edit moves the head away from a live run",
+    file: "src/core/branches.ts",
+    find: 'if (!withdraw) return rejected("run_live"',
+    replace: 'if (false as boolean) return rejected("run_live"',
+    tests: "core",
+  },
+  {
     rule: "S1",
     fault: "the welcome leaves out pending cards that a device should know",
     file: "src/conversation/snapshot.ts",
@@ -190,8 +232,8 @@ export const FAULTS: Fault[] = [
     rule: "S5",
     fault: "an opId may mean two things",
     file: "src/core/commands.ts",
-    find: 'if (known && !(known.kind === "send" &&',
-    replace: 'if (known && known.kind === "decide" && !(known.kind === ("send" as string) &&',
+    find: 'return known.kind === "send" && isSame(known.step, command) ?',
+    replace: 'return known.kind === "send" ?',
     tests: "sync",
   },
   {

@@ -1,4 +1,4 @@
-import { FAULTS } from "./list.ts";
+import { FAULTS, nameOf } from "./list.ts";
 
 interface SourcePlugin {
   name: string;
@@ -12,7 +12,7 @@ interface SourcePlugin {
  */
 export function faultPlugin(): SourcePlugin {
   const name = process.env["HOLDPOINT_FAULT"];
-  const fault = FAULTS.find(({ rule }) => rule === name);
+  const fault = FAULTS.find((one) => nameOf(one) === name);
   if (name && !fault) throw new Error(`There is no fault ${name}.`);
   return {
     name: "holdpoint:fault",

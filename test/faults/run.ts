@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { FAULTS, TEST_FILES, type Fault } from "./list.ts";
+import { FAULTS, nameOf, TEST_FILES, type Fault } from "./list.ts";
 
 // `npm run faults`: for each rule of docs/spec.md, breaks the product in one line and sees whether that rule's
 // own tests notice. `npm run faults -- H5 S3` tries those only; `--write` renews the table in docs/spec.md.
@@ -12,7 +12,7 @@ const SPEC = join(ROOT, "docs/spec.md");
 const [BEGIN, END] = ["<!-- faults: begin -->", "<!-- faults: end -->"];
 
 interface Report {
-  testResults: { assertionResults: { title: string; status: string }[] }[];
+  testResults: { assertionResults: { fullName: string; status: string }[] }[];
 }
 
 function failingTests(fault: Fault): string[] {
@@ -23,7 +23,7 @@ function failingTests(fault: Fault): string[] {
     [join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--project", project, file, "-t", `\\[${fault.rule}\\]`, "--reporter", "json", "--outputFile", output],
     {
       cwd: ROOT,
-      env: { ...process.env, HOLDPOINT_FAULT: fault.rule },
+      env: { ...process.env, HOLDPOINT_FAULT: nameOf(fault) },
       stdio: "ignore",
       timeout: 180_000,
     },
@@ -31,28 +31,19 @@ function failingTests(fault: Fault): string[] {
   try {
     const report = JSON.parse(readFileSync(output, "utf8")) as Report;
     return report.testResults.flatMap((result) =>
-      result.assertionResults.flatMap(({ title, status }) => (status === "failed" && title.includes(`[${fault.rule}]`) ? [title] : [])),
+      result.assertionResults.flatMap(({ fullName, status }) => (status === "failed" && fullName.includes(`[${fault.rule}]`) ? [fullName] : [])),
     );
   } catch {
     return [];
   }
 }
 
-/** Titles of every test in the suite, read from the sources: what the table lists for a rule. */
-function testsOf(rule: string): number {
-  const files = [
-    "test/contract/decide.ts",
-    "test/contract/edges.ts",
-    "test/contract/run.ts",
-    "test/contract/texts.ts",
-    "test/contract/limits.ts",
-    "test/worker/sync.test.ts",
-    "test/worker/hostile.test.ts",
-    "test/worker/outbox.test.ts",
-    "test/worker/cycle.test.ts",
-  ];
-  return files.map((file) => readFileSync(join(ROOT, file), "utf8").split(`[${rule}]`).length - 1).reduce((a, b) => a + b, 0);
-}
+const SOURCES = readdirSync(join(ROOT, "test"), { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".ts") && !file.startsWith("faults"))
+  .map((file) => readFileSync(join(ROOT, "test", file), "utf8"));
+
+/** How many titles of the suite, read from the sources, carry a rule's number. */
+const testsOf = (rule: string): number => SOURCES.map((source) => source.split(`[${rule}]`).length - 1).reduce((a, b) => a + b, 0);
 
 function table(): string {
   const rows = FAULTS.map(
@@ -69,19 +60,19 @@ if (process.argv.includes("--write")) {
 }
 
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith("-"));
-const tried = FAULTS.filter(({ rule }) => wanted.length === 0 || wanted.includes(rule));
+const tried = FAULTS.filter((fault) => wanted.length === 0 || wanted.includes(fault.rule) || wanted.includes(nameOf(fault)));
 let missed = 0;
 for (const fault of tried) {
   const source = readFileSync(join(ROOT, fault.file), "utf8");
   const places = source.split(fault.find).length - 1;
   if (places !== 1) {
     missed += 1;
-    console.log(`${fault.rule.padEnd(4)} NOT TRIED: its line stands ${places} times in ${fault.file}`);
+    console.log(`${nameOf(fault).padEnd(12)} NOT TRIED: its line stands ${places} times in ${fault.file}`);
     continue;
   }
   const failing = failingTests(fault);
   if (failing.length === 0) missed += 1;
-  console.log(`${fault.rule.padEnd(4)} ${failing.length ? `found by ${failing.length}: ${failing[0]}` : `NOT FOUND: ${fault.fault}`}`);
+  console.log(`${nameOf(fault).padEnd(12)} ${failing.length ? `found by ${failing.length}: ${failing[0]}` : `NOT FOUND: ${fault.fault}`}`);
 }
 if (wanted.length === 0 && current !== table()) {
   missed += 1;
