@@ -1,4 +1,4 @@
-import { APICallError } from "ai";
+import { APICallError, InvalidResponseDataError, JSONParseError, StreamProviderError, TypeValidationError } from "ai";
 
 /** A model call that failed. The message is for people: what happened and what to do next. */
 export class ModelError extends Error {
@@ -13,14 +13,25 @@ export function explainModelError(error: unknown): ModelError {
 }
 
 function sentence(error: unknown): string {
-  if (!APICallError.isInstance(error)) {
-    if (isTimeout(error)) return "The model's provider did not answer in time. Write again to try once more.";
-    return `The model failed: ${messageOf(error)}`;
-  }
-  const status = error.statusCode;
+  if (UNREADABLE.some((kind) => kind.isInstance(error))) return `The model's provider sent something that can't be read. ${AGAIN}`;
+  if (StreamProviderError.isInstance(error))
+    return error.statusCode === undefined ? `The model's provider broke the answer off: ${messageOf(error)}` : answered(error.statusCode, messageOf(error), 0);
+  if (APICallError.isInstance(error)) return isWorkersAi(error) ? ofWorkersAi(error) : answered(error.statusCode, messageOf(error), retryAfterMs(error) ?? 0);
+  if (isTimeout(error)) return `The model's provider did not answer in time. ${AGAIN}`;
+  if (isBrokenConnection(error)) return CUT_OFF;
+  return `The model failed: ${messageOf(error)}`;
+}
+
+const AGAIN = "Write again to try once more.";
+export const CUT_OFF = `The answer was cut off before its end. ${AGAIN}`;
+
+/** Answers that are no answer: broken JSON, a shape that is none of the API's. A stream without its end is told apart before this. */
+const UNREADABLE = [JSONParseError, TypeValidationError, InvalidResponseDataError];
+
+function answered(status: number | undefined, message: string, waitMs: number): string {
   switch (status) {
     case undefined:
-      return `The model's provider could not be reached: ${messageOf(error)}`;
+      return `The model's provider could not be reached: ${message}`;
     case 401:
     case 403:
       return `The model's provider refused the key (${status}). Whoever runs this deployment must check it.`;
@@ -28,18 +39,33 @@ function sentence(error: unknown): string {
       return "The model's provider does not know this model (404). Whoever runs this deployment must check the setting MODEL.";
     case 408:
     case 504:
-      return `The model's provider did not answer in time (${status}). Write again to try once more.`;
+      return `The model's provider did not answer in time (${status}). ${AGAIN}`;
     case 413:
-      return "The conversation is too long for the model's provider (413).";
-    case 429: {
-      const seconds = Math.ceil((retryAfterMs(error) ?? 0) / 1000);
-      return `The model's provider has more requests than it allows (429). Write again ${seconds > 0 ? `in ${seconds} seconds` : "in a while"}.`;
-    }
+      return "The conversation is too long for the model's provider (413). Begin a new one, or have MODEL_CONTEXT_TOKENS lowered.";
+    case 429:
+      return `The model's provider has more requests than it allows (429). Write again ${waitMs > 0 ? `in ${duration(waitMs)}` : "in a while"}.`;
     default:
-      return status >= 500
-        ? `The model's provider has a fault (${status}). Write again to try once more.`
-        : `The model's provider refused the request (${status}): ${messageOf(error)}`;
+      return status >= 500 ? `The model's provider has a fault (${status}). ${AGAIN}` : `The model's provider refused the request (${status}): ${message}`;
   }
+}
+
+function duration(ms: number): string {
+  const seconds = Math.ceil(ms / 1000);
+  if (seconds < 120) return `${seconds} second${seconds === 1 ? "" : "s"}`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`;
+}
+
+// The binding throws its own codes, and has no key; its provider turns those that it knows into HTTP statuses.
+const isWorkersAi = (error: APICallError): boolean => error.url.startsWith("workers-ai:");
+
+function ofWorkersAi(error: APICallError): string {
+  const said = messageOf(error);
+  if (/\b5007\b/.test(said)) return answered(404, said, 0);
+  if (/\b3036\b/.test(said))
+    return "The account has used up what Workers AI gives it for today (3036). Whoever runs this deployment can raise the limit; it is reset at 00:00 UTC.";
+  if (error.statusCode === 403) return `Workers AI does not let this account use the model (${said}). Whoever runs this deployment must check it.`;
+  return error.statusCode === undefined ? `Workers AI could not answer: ${said} Write again to try once more.` : answered(error.statusCode, said, 0);
 }
 
 /** How long the provider asks to wait, from its headers; null when it doesn't say. */
@@ -51,6 +77,9 @@ export function retryAfterMs(error: APICallError): number | null {
   const wait = /^\s*[\d.]+\s*$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.now();
   return wait >= 0 ? wait : null;
 }
+
+// What `fetch` and a binding's stream throw when the other side goes away in mid-stream.
+const isBrokenConnection = (error: unknown) => error instanceof Error && /^(?:terminated|network connection lost|.*\bother side closed\b|.*\bECONNRESET\b)/i.test(error.message);
 
 const isTimeout = (error: unknown) => error instanceof Error && error.name === "TimeoutError";
 

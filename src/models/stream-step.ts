@@ -1,6 +1,7 @@
 import {
   APICallError,
   experimental_streamLanguageModelCall as streamLanguageModelCall,
+  InvalidResponseDataError,
   InvalidToolInputError,
   jsonSchema,
   toUIMessageChunk,
@@ -9,7 +10,7 @@ import {
 } from "ai";
 import type { Model, ModelRequest, ModelTool } from "../core/model.js";
 import type { Chunk } from "../protocol/frames.js";
-import { explainModelError, ModelError, retryAfterMs } from "./model-error.js";
+import { CUT_OFF, explainModelError, ModelError, retryAfterMs } from "./model-error.js";
 
 // An AI SDK language model as the run loop's `Model`: one call, no loop. `streamText` would do the same for
 // seven times the time (1.4 ms against 0.2 ms for forty words) and a fifth of the bundle, because it carries
@@ -65,6 +66,7 @@ function retryDelayMs(error: unknown, attempt: number): number | null {
 
 async function* chunksOf(stream: Parts, tools: ToolSet): AsyncIterable<Chunk> {
   let said = false;
+  let called = false;
   let ended = false;
   for await (const part of stream) {
     switch (part.type) {
@@ -74,12 +76,17 @@ async function* chunksOf(stream: Parts, tools: ToolSet): AsyncIterable<Chunk> {
       case "tool-error":
         continue;
       case "error":
-        throw part.error;
+        throw isWithoutEnd(part.error) ? new ModelError(CUT_OFF) : part.error;
       case "model-call-end":
         ended = true;
-        if (part.finishReason === "content-filter") throw new ModelError("The provider's content filter stopped the answer. Word it differently to go on.");
+        // Workers AI's provider maps a reason that it does not know to `stop`.
+        if (part.finishReason === "content-filter" || part.rawFinishReason === "content_filter")
+          throw new ModelError("The provider's content filter stopped the answer. Word it differently to go on.");
         if (part.finishReason === "error" || part.finishReason === "interrupted") throw new ModelError(CUT_OFF);
         if (!said) throw new ModelError("The model gave an empty answer. Write again to try once more.");
+        // A call whose input was cut is told to the model; text that breaks off is told to the person.
+        if (part.finishReason === "length" && !called)
+          throw new ModelError("The answer reached the most that the model may write at once, so it breaks off here. Ask it to go on.");
         yield {
           type: "finish",
           finishReason: part.finishReason,
@@ -87,7 +94,8 @@ async function* chunksOf(stream: Parts, tools: ToolSet): AsyncIterable<Chunk> {
         };
         continue;
       default: {
-        said ||= part.type === "tool-call" || (part.type === "text-delta" && part.text.trim() !== "");
+        called ||= part.type === "tool-call";
+        said ||= called || (part.type === "text-delta" && part.text.trim() !== "");
         const chunk = toUIMessageChunk(part, { tools, sendReasoning: true, sendSources: true, onError: unreadableInput });
         if (chunk) yield chunk as Chunk;
       }
@@ -96,7 +104,8 @@ async function* chunksOf(stream: Parts, tools: ToolSet): AsyncIterable<Chunk> {
   if (!ended) throw new ModelError(CUT_OFF);
 }
 
-const CUT_OFF = "The answer was cut off before its end. Write again to try once more.";
+// An OpenAI-compatible stream that ends with no finish reason; the same error class also stands for nonsense in it.
+const isWithoutEnd = (error: unknown) => InvalidResponseDataError.isInstance(error) && error.message.includes("without a finish reason");
 
 /** Becomes the `errorText` of a `tool-input-error`; the model reads it. */
 function unreadableInput(error: unknown): string {

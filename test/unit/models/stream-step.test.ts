@@ -145,7 +145,7 @@ describe("what may pass by itself is tried three times", () => {
 
   test("not when it asks for more: a person is told instead", async () => {
     const model = scripted(failure(429, { "retry-after": "3600" }));
-    await expect(collect(patient(model).step, request("hi"))).rejects.toThrow("in 3600 seconds");
+    await expect(collect(patient(model).step, request("hi"))).rejects.toThrow("in 60 minutes");
     expect(model.calls).toHaveLength(1);
   });
 
