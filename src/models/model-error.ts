@@ -30,6 +30,8 @@ const UNREADABLE = [JSONParseError, TypeValidationError, InvalidResponseDataErro
 
 function answered(status: number | undefined, message: string, waitMs: number): string {
   switch (status) {
+    case 200:
+      return CUT_OFF;
     case undefined:
       return `The model's provider could not be reached: ${message}`;
     case 401:
@@ -58,6 +60,9 @@ function duration(ms: number): string {
 
 // The binding throws its own codes, and has no key; its provider turns those that it knows into HTTP statuses.
 const isWorkersAi = (error: APICallError): boolean => error.url.startsWith("workers-ai:");
+
+/** Whether the day's allowance of Workers AI is gone: a 429 that waiting does not mend. */
+export const isUsedUp = (error: APICallError): boolean => isWorkersAi(error) && /\b3036\b/.test(messageOf(error));
 
 function ofWorkersAi(error: APICallError): string {
   const said = messageOf(error);

@@ -10,7 +10,7 @@ import {
 } from "ai";
 import type { Model, ModelRequest, ModelTool } from "../core/model.js";
 import type { Chunk } from "../protocol/frames.js";
-import { CUT_OFF, explainModelError, ModelError, retryAfterMs } from "./model-error.js";
+import { CUT_OFF, explainModelError, isUsedUp, ModelError, retryAfterMs } from "./model-error.js";
 
 // An AI SDK language model as the run loop's `Model`: one call, no loop. `streamText` would do the same for
 // seven times the time (1.4 ms against 0.2 ms for forty words) and a fifth of the bundle, because it carries
@@ -59,7 +59,7 @@ async function begin(model: LanguageModel, { system, messages, signal }: ModelRe
 }
 
 function retryDelayMs(error: unknown, attempt: number): number | null {
-  if (!APICallError.isInstance(error) || !error.isRetryable || attempt >= RETRIES) return null;
+  if (!APICallError.isInstance(error) || !error.isRetryable || isUsedUp(error) || attempt >= RETRIES) return null;
   const delay = retryAfterMs(error) ?? FIRST_DELAY_MS * 2 ** attempt;
   return delay <= LONGEST_DELAY_MS ? delay : null;
 }

@@ -42,7 +42,7 @@ export class WorkersAiStandIn {
       throw new InferenceUpstreamError(`5006: Error: ${checked.reason}`);
     }
     if (!(WORKERS_AI_MODELS as readonly string[]).includes(model)) throw new InferenceUpstreamError(`5007: No such model ${model} or task`);
-    const key = JSON.stringify(checked.value.messages);
+    const key = model + JSON.stringify(checked.value.messages);
     const answer = answerTo(checked.value.messages);
     if (answer.refusal && !(answer.refusal.once && this.#failed.has(key))) {
       this.#failed.add(key);

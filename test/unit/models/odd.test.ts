@@ -11,7 +11,7 @@ const ALL = [OPENAI, ...WORKERS_AI];
 const STREAMS = [OPENAI, NATIVE, CHOICES];
 
 /** The next text is answered, and the provider had no reason to refuse it. */
-async function isUsable(chat: Chat, reached: Reached): Promise<void> {
+async function isUsable(chat: Chat): Promise<void> {
   expect(chat.status).not.toBe("running");
   await chat.say("Transfer 250 EUR from operations to savings");
   expect(chat.status).toBe("suspended");
@@ -20,7 +20,6 @@ async function isUsable(chat: Chat, reached: Reached): Promise<void> {
   await chat.rest();
   expect(chat.status).toBe("completed");
   expect(chat.effects.at(-1)?.tool).toBe("execute_transfer");
-  expect(reached.broken()).toEqual([]);
 }
 
 interface Failure {
@@ -70,7 +69,7 @@ for (const { says, notice, kept, by = ALL, asked } of FAILURES) {
       expect(chat.ending).toMatchObject({ status: "failed", notice: expect.stringMatching(notice) });
       if (kept) expect(chat.ending.kept).toMatch(kept);
       if (asked) expect(reached.asked() - before).toBe(asked);
-      await isUsable(chat, reached);
+      await isUsable(chat);
     });
   });
 }
@@ -96,7 +95,7 @@ describe("[H18] a stall", () => {
       .toBe("failed");
     expect(chat.ending.notice).toMatch(/sent nothing for 120 seconds, so it was given up\. Write again/);
     expect(chat.ending.kept).toMatch(kept);
-    await isUsable(chat, reached);
+    await isUsable(chat);
   });
 });
 
@@ -141,7 +140,7 @@ describe("[C12] calls with odd ids, two in one answer and again in the next turn
         expect(chat.status).toBe("completed");
       }
       expect(chat.effects.map(({ input }) => (input as { amount: number }).amount)).toEqual([150, 160, 250, 260]);
-      await isUsable(chat, reached);
+      await isUsable(chat);
     });
   }
 });
@@ -153,7 +152,7 @@ describe("a call that can't be one", () => {
     expect(chat.status).toBe("completed");
     expect(chat.effects).toEqual([]);
     expect(chat.call(1, 0, 0)).toMatchObject({ state: "failed", error: expect.stringMatching(/can't be read|does not fit/) });
-    await isUsable(chat, reached);
+    await isUsable(chat);
   });
 
   test.each(ALL)("a tool with an impossible name does not spoil the history, $name", async (reached) => {
@@ -161,7 +160,7 @@ describe("a call that can't be one", () => {
     await chat.say("Transfer 250 EUR from operations to savings, odd name");
     expect(chat.status).toBe("completed");
     expect(chat.call(1, 0, 0)).toMatchObject({ state: "failed", error: expect.stringContaining("There is no tool named") });
-    await isUsable(chat, reached);
+    await isUsable(chat);
   });
 
   test.each(ALL)("a call without a name, $name", async (reached) => {
@@ -169,7 +168,7 @@ describe("a call that can't be one", () => {
     await chat.say("Transfer 250 EUR from operations to savings, no name");
     expect(chat.status).not.toBe("running");
     expect(chat.effects).toEqual([]);
-    await isUsable(chat, reached);
+    await isUsable(chat);
   });
 });
 
@@ -184,7 +183,7 @@ describe("reasoning", () => {
     await chat.rest();
     expect(chat.transcript[1]).toMatch(/this is a thought/);
     expect(reached.requests().at(-1)?.messages).toContainEqual(expect.objectContaining({ role: "assistant", [field]: expect.stringMatching(/this is a thought/) }));
-    await isUsable(chat, reached);
+    await isUsable(chat);
   });
 
   test("a signature on a call comes back with it as it came, also after a new process", async () => {
@@ -197,7 +196,7 @@ describe("reasoning", () => {
       .at(-1)
       ?.messages.find((message) => "tool_calls" in message);
     expect(sent).toMatchObject({ tool_calls: [{ extra_content: { google: { thought_signature: "signature-0" } } }] });
-    await isUsable(chat, OPENAI);
+    await isUsable(chat);
   });
 });
 
@@ -205,7 +204,7 @@ test.each(ALL)("texts that several failures left unanswered go along as one mess
   const chat = reached.open();
   await chat.say("fail with 404");
   await chat.say("fail with 404 again");
-  await isUsable(chat, reached);
+  await isUsable(chat);
 });
 
 test("usage is counted from the last event", async () => {
