@@ -15,14 +15,15 @@ export function explainModelError(error: unknown): ModelError {
 function sentence(error: unknown): string {
   if (UNREADABLE.some((kind) => kind.isInstance(error))) return `The model's provider sent something that can't be read. ${AGAIN}`;
   if (StreamProviderError.isInstance(error))
-    return error.statusCode === undefined ? `The model's provider broke the answer off: ${messageOf(error)}` : answered(error.statusCode, messageOf(error), 0);
+    return error.statusCode === undefined ? `The model's provider broke the answer off: ${messageOf(error)} ${AGAIN}` : answered(error.statusCode, messageOf(error), 0);
   if (APICallError.isInstance(error)) return isWorkersAi(error) ? ofWorkersAi(error) : answered(error.statusCode, messageOf(error), retryAfterMs(error) ?? 0);
   if (isTimeout(error)) return `The model's provider did not answer in time. ${AGAIN}`;
   if (isBrokenConnection(error)) return CUT_OFF;
-  return `The model failed: ${messageOf(error)}`;
+  return `The model failed: ${messageOf(error)} ${AGAIN}`;
 }
 
 const AGAIN = "Write again to try once more.";
+const IF_IT_GOES_ON = "If it goes on, whoever runs this deployment must";
 export const CUT_OFF = `The answer was cut off before its end. ${AGAIN}`;
 
 /** Answers that are no answer: broken JSON, a shape that is none of the API's. A stream without its end is told apart before this. */
@@ -33,23 +34,27 @@ function answered(status: number | undefined, message: string, waitMs: number): 
     case 200:
       return CUT_OFF;
     case undefined:
-      return `The model's provider could not be reached: ${message}`;
+      return `The model's provider could not be reached: ${message} ${AGAIN} ${IF_IT_GOES_ON} check OPENAI_BASE_URL.`;
     case 401:
     case 403:
-      return `The model's provider refused the key (${status}). Whoever runs this deployment must check it.`;
+      return `The model's provider refused the key, or wants one (${status}). Whoever runs this deployment must check OPENAI_API_KEY.`;
     case 404:
-      return "The model's provider does not know this model (404). Whoever runs this deployment must check the setting MODEL.";
+      return "The model's provider does not know this model (404). Whoever runs this deployment must check the settings MODEL and OPENAI_BASE_URL.";
     case 408:
     case 504:
       return `The model's provider did not answer in time (${status}). ${AGAIN}`;
     case 413:
-      return "The conversation is too long for the model's provider (413). Begin a new one, or have MODEL_CONTEXT_TOKENS lowered.";
+      return tooLong(status);
     case 429:
       return `The model's provider has more requests than it allows (429). Write again ${waitMs > 0 ? `in ${duration(waitMs)}` : "in a while"}.`;
     default:
-      return status >= 500 ? `The model's provider has a fault (${status}). ${AGAIN}` : `The model's provider refused the request (${status}): ${message}`;
+      if (status >= 500) return `The model's provider has a fault (${status}). ${AGAIN}`;
+      if (/context.{0,3}(?:length|window)|too many tokens|prompt is too long/i.test(message)) return tooLong(status);
+      return `The model's provider refused the request (${status}): ${message} ${AGAIN} ${IF_IT_GOES_ON} look into it.`;
   }
 }
+
+const tooLong = (status: number): string => `The conversation is too long for the model (${status}). Begin a new one, or have MODEL_CONTEXT_TOKENS lowered.`;
 
 function duration(ms: number): string {
   const seconds = Math.ceil(ms / 1000);
@@ -66,11 +71,10 @@ export const isUsedUp = (error: APICallError): boolean => isWorkersAi(error) && 
 
 function ofWorkersAi(error: APICallError): string {
   const said = messageOf(error);
-  if (/\b5007\b/.test(said)) return answered(404, said, 0);
-  if (/\b3036\b/.test(said))
-    return "The account has used up what Workers AI gives it for today (3036). Whoever runs this deployment can raise the limit; it is reset at 00:00 UTC.";
+  if (/\b5007\b/.test(said)) return "Workers AI does not know this model (5007). Whoever runs this deployment must check the setting MODEL.";
+  if (isUsedUp(error)) return "The account has used up what Workers AI gives it for today (3036). Whoever runs this deployment can raise the limit; it is reset at 00:00 UTC.";
   if (error.statusCode === 403) return `Workers AI does not let this account use the model (${said}). Whoever runs this deployment must check it.`;
-  return error.statusCode === undefined ? `Workers AI could not answer: ${said} Write again to try once more.` : answered(error.statusCode, said, 0);
+  return error.statusCode === undefined ? `Workers AI could not answer: ${said} ${AGAIN} ${IF_IT_GOES_ON} look into it.` : answered(error.statusCode, said, 0);
 }
 
 /** How long the provider asks to wait, from its headers; null when it doesn't say. */

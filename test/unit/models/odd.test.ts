@@ -32,11 +32,11 @@ interface Failure {
 }
 
 const FAILURES: Failure[] = [
-  { says: "fail with 400", notice: /refused the request \(400\): The stand-in was asked to fail\./, by: [OPENAI] },
+  { says: "fail with 400", notice: /refused the request \(400\): The stand-in was asked to fail\. Write again/, by: [OPENAI] },
   { says: "fail with 400", notice: /Workers AI could not answer: 5006/, by: WORKERS_AI },
-  { says: "fail with 401", notice: /refused the key \(401\).*must check it/, by: [OPENAI] },
+  { says: "fail with 401", notice: /refused the key, or wants one \(401\).*must check OPENAI_API_KEY/, by: [OPENAI] },
   { says: "fail with 401", notice: /does not let this account use the model.*must check it/, by: WORKERS_AI },
-  { says: "fail with 404", notice: /does not know this model \(404\).*check the setting MODEL/ },
+  { says: "fail with 404", notice: /does not know this model \((?:404|5007)\).*check the settings? MODEL/ },
   { says: "fail with 408", notice: /did not answer in time \(408\)\. Write again/, asked: 3 },
   { says: "fail with 413", notice: /too long.*\(413\)/, by: [OPENAI] },
   { says: "fail with 429", notice: /more requests than it allows \(429\)\. Write again in a while/, asked: 3 },
