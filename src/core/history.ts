@@ -89,7 +89,8 @@ function assistantPart(part: StoredPart, calls: CallRow[]): AssistantPart[] {
   const providerOptions = part["providerMetadata"] ? { providerOptions: part["providerMetadata"] as never } : {};
   switch (part.type) {
     case "text":
-      return part["text"] ? [{ type: "text", text: String(part["text"]), ...providerOptions }] : [];
+      // Blank text, which some models write before a call, is refused by others' providers.
+      return String(part["text"] ?? "").trim() ? [{ type: "text", text: String(part["text"]), ...providerOptions }] : [];
     case "reasoning":
       return part["text"] || part["providerMetadata"] ? [{ type: "reasoning", text: String(part["text"]), ...providerOptions }] : [];
     case "call": {

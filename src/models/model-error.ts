@@ -73,7 +73,7 @@ function ofWorkersAi(error: APICallError): string {
   const said = messageOf(error);
   if (/\b5007\b/.test(said)) return "Workers AI does not know this model (5007). Whoever runs this deployment must check the setting MODEL.";
   if (isUsedUp(error)) return "The account has used up what Workers AI gives it for today (3036). Whoever runs this deployment can raise the limit; it is reset at 00:00 UTC.";
-  if (error.statusCode === 403) return `Workers AI does not let this account use the model (${said}). Whoever runs this deployment must check it.`;
+  if (error.statusCode === 403) return `Workers AI does not let this account use the model: ${said} Whoever runs this deployment must check it.`;
   return error.statusCode === undefined ? `Workers AI could not answer: ${said} ${AGAIN} ${IF_IT_GOES_ON} look into it.` : answered(error.statusCode, said, 0);
 }
 
@@ -92,7 +92,10 @@ const isBrokenConnection = (error: unknown) => error instanceof Error && /^(?:te
 
 const isTimeout = (error: unknown) => error instanceof Error && error.name === "TimeoutError";
 
+/** The provider's own words as a sentence, cut; its body where it gave no message. */
 function messageOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : typeof error === "string" ? error : "it gave no reason.";
-  return message.length > MESSAGE_CHARACTERS ? `${message.slice(0, MESSAGE_CHARACTERS)}…` : message;
+  const message = error instanceof Error ? error.message : typeof error === "string" ? error : "";
+  const said = (message || (APICallError.isInstance(error) && error.responseBody) || "it gave no reason").trim();
+  if (said.length > MESSAGE_CHARACTERS) return `${said.slice(0, MESSAGE_CHARACTERS)}…`;
+  return /[.!?…]$/.test(said) ? said : `${said}.`;
 }

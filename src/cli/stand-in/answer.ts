@@ -28,6 +28,7 @@ export function answerTo(messages: Message[]): Answer {
   // Texts that stayed unanswered come along in one message, the newest last.
   const text = last.content.trim().split("\n").at(-1) ?? "";
   const odd = oddityOf(text);
+  if (/\bcall as text\b/i.test(text)) return { ...odd, reasoning: "", text: JSON.stringify(callsFor(text)), calls: [] };
   const calls = callsFor(text).map(({ name, input }, index): Call => ({ id: `call_${index + 1}`, name, arguments: JSON.stringify(input) }));
   return {
     reasoning: /\bthink\b/i.test(text) ? "The person wants me to think, so this is a thought." : "",

@@ -13,6 +13,7 @@ import type { Call } from "./answer.ts";
 //   "not json"                 the input of each call is cut in the middle
 //   "ids: empty" (same, constructor, __proto__, long, emoji)   call ids of that kind
 //   "odd name", "no name"      calls of a tool that can't be
+//   "call as text"             writes its call as JSON text, as small models do
 //   "signed"                   calls carry a signature that must come back
 
 export type Ending = "stop" | "length" | "content_filter" | "stall" | "cut" | "early" | "broken-event" | "error-event";

@@ -3,7 +3,7 @@ import * as z from "zod";
 // What a provider demands of a request. A stand-in answers 400 with the reason when a rule is broken, as the real
 // one would; so a bad history fails whatever test sent it.
 
-const TEXT = z.string().min(1, "is empty");
+const TEXT = z.string().regex(/\S/, "is empty, or blank");
 const NAME = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, "is not a legal name");
 const ID = z.string().min(1).max(64);
 

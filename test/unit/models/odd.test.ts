@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { OPENAI, withStandIns, WORKERS_AI, type Chat, type Reached } from "./chat.js";
+import { openAiCompatibleModel } from "../../../src/models/openai-compatible.js";
+import { Chat, OPENAI, withStandIns, WORKERS_AI, type Reached } from "./chat.js";
 
 // What real providers do now and then, through their real packages: what the transcript says, and that the
 // conversation can be used afterwards. The stand-in refuses the next request when the history has become a bad one.
@@ -163,6 +164,24 @@ describe("a call that can't be one", () => {
     await isUsable(chat);
   });
 
+  test.each(ALL)("one that is written as text is text: nothing runs and nobody is asked, $name", async (reached) => {
+    const chat = reached.open();
+    await chat.say("Transfer 250 EUR from operations to savings, call as text");
+    expect(chat.status).toBe("completed");
+    expect(chat.transcript.at(-1)).toMatch(/^\[\{"name":"execute_transfer"/);
+    expect(chat.store.pausePointsFrom(1)).toEqual([]);
+    await isUsable(chat);
+  });
+
+  test.each(ALL)("blank text before a call is not sent back, $name", async (reached) => {
+    const chat = reached.open();
+    await chat.say("Transfer 250 EUR from operations to savings, only blanks");
+    await chat.approve(1);
+    await chat.rest();
+    expect(chat.status).toBe("completed");
+    await isUsable(chat);
+  });
+
   test.each(ALL)("a call without a name, $name", async (reached) => {
     const chat = reached.open();
     await chat.say("Transfer 250 EUR from operations to savings, no name");
@@ -207,6 +226,17 @@ test.each(ALL)("texts that several failures left unanswered go along as one mess
   await isUsable(chat);
 });
 
+test("[H8] a process that dies in mid-answer asks once more, as a new attempt", async () => {
+  const chat = OPENAI.open();
+  await chat.text("stall");
+  await expect.poll(() => chat.flushes.length).toBeGreaterThan(0);
+  chat.restart();
+  await expect.poll(() => chat.journal.run(1)?.attempt).toBe(2);
+  chat.engine.cancel({ person: "ana", device: { id: "d", name: "d" }, via: "socket" }, { opId: "c", runId: "r1" });
+  await chat.rest();
+  await isUsable(chat);
+});
+
 test("usage is counted from the last event", async () => {
   for (const reached of [OPENAI, WHOLE]) {
     const chat = reached.open();
@@ -216,9 +246,7 @@ test("usage is counted from the last event", async () => {
 });
 
 test("a server that is not there is tried three times and then named as unreachable", async () => {
-  const { Chat: Conversation } = await import("./chat.js");
-  const { openAiCompatibleModel } = await import("../../../src/models/openai-compatible.js");
-  const chat = new Conversation((wait) => openAiCompatibleModel("stand-in", { baseUrl: "http://127.0.0.1:9/v1" }, { wait }));
+  const chat = new Chat((wait) => openAiCompatibleModel("stand-in", { baseUrl: "http://127.0.0.1:9/v1" }, { wait }));
   await chat.say("hello");
   expect(chat.waits).toHaveLength(2);
   expect(chat.ending).toMatchObject({ status: "failed", notice: expect.stringMatching(/could not be reached/) });
