@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { startServer, type Server } from "../../src/cli/server.js";
 import { startOpenAiStandIn, type OpenAiStandIn } from "../../src/cli/stand-in/openai.js";
@@ -90,6 +91,27 @@ describe("[H18] what goes wrong on the way is said, and the conversation can be 
     const client = await newClient();
     await client.say("fail once with 429, wait 1");
     expect(await ending(client)).toEqual({ text: expect.stringMatching(/^I am a stand-in/), notice: "" });
+  });
+});
+
+describe("a model of Workers AI, its binding a stand-in inside the Worker", () => {
+  it.each(["native", "whole"])("@cf/stand-in/%s: ask, approve, answer; a cut, and the next text", async (format) => {
+    const other = await startServer({ vars: { MODEL: `workers-ai/@cf/stand-in/${format}` }, main: join(import.meta.dirname, "workers-ai-entry.ts") });
+    try {
+      const client = new Client(other, { id: await newConversation(other) });
+      if (format !== "whole") {
+        await client.say("be cut");
+        expect(JSON.stringify(await history(other, client.id))).toContain("cut off before its end");
+      }
+      await client.say(ASK);
+      expect(client.asked).toHaveLength(1);
+      client.answer(client.asked[0]!, true);
+      await client.rested(client.posts + 1);
+      expect(client.text).toContain("execute_transfer: succeeded.");
+      expect(await transfers(other, client.id)).toEqual([250]);
+    } finally {
+      await other.stop();
+    }
   });
 });
 

@@ -1,5 +1,4 @@
-import { answerTo, type Answer } from "../../src/cli/stand-in/answer.js";
-import { wordsOf } from "../../src/cli/stand-in/openai.js";
+import { answerTo, wordsOf, type Answer } from "../../src/cli/stand-in/answer.js";
 import { check, workersAiInputs, type Message } from "../../src/cli/stand-in/rules.js";
 
 // A stand-in for the Workers AI binding. It answers in the three formats that models there have, by the name of the model:

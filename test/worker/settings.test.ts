@@ -24,6 +24,7 @@ describe("a missing or wrong setting", () => {
     ["AUTH unknown", { ...BASE, AUTH: "oidc" }, "AUTH"],
     ["MODEL unknown", { ...BASE, MODEL: "gpt" }, "MODEL"],
     ["MODEL without its binding", { ...BASE, MODEL: "workers-ai/@cf/meta/llama" }, "AI"],
+    ["an OpenAI-compatible model without its server", { ...BASE, MODEL: "openai-compatible/gpt" }, "OPENAI_BASE_URL"],
     ["a number that is none", { ...BASE, STEPS_PER_RUN: "many" }, "STEPS_PER_RUN"],
     ["a database that is not bound", { AUTH: "local", MODEL: "demo" }, "DB"],
     ["EMAIL without a sender", { ...BASE, EMAIL: {} as SendEmail }, "EMAIL_FROM"],

@@ -89,3 +89,6 @@ function told({ name, content }: { name: string; content: string }): string {
     .filter(Boolean)
     .join(" ");
 }
+
+/** Words with the blanks before them; text of blanks only is one. */
+export const wordsOf = (text: string): string[] => text.match(/\s*\S+|\s+$/g) ?? [];

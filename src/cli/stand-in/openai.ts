@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { answerTo, type Answer } from "./answer.ts";
+import { answerTo, wordsOf, type Answer } from "./answer.ts";
 import { check, openAiRequest } from "./rules.ts";
 
 // A stand-in for a server with OpenAI's chat-completions API: real HTTP on loopback, the real wire format, and the
@@ -142,6 +142,3 @@ function* eventsOf({ reasoning, text, calls, ending }: Answer, withUsage: boolea
   if (withUsage) yield chunk([], { usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } });
   yield "[DONE]";
 }
-
-/** Words with the blanks before them; text of blanks only is one. */
-export const wordsOf = (text: string): string[] => text.match(/\s*\S+|\s+$/g) ?? [];

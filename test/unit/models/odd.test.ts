@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { openAiCompatibleModel } from "../../../src/models/openai-compatible.js";
+import { streamStep } from "../../../src/models/stream-step.js";
+import { finish, says, scripted } from "./scripted.js";
 import { Chat, OPENAI, withStandIns, WORKERS_AI, type Reached } from "./chat.js";
 
 // What real providers do now and then, through their real packages: what the transcript says, and that the
@@ -217,6 +219,30 @@ describe("reasoning", () => {
     expect(sent).toMatchObject({ tool_calls: [{ extra_content: { google: { thought_signature: "signature-0" } } }] });
     await isUsable(chat);
   });
+});
+
+test("what a provider adds to its thoughts and calls goes back as it came", async () => {
+  const thought = { anthropic: { signature: "s" } };
+  const call = { anthropic: { caller: { type: "direct" } } };
+  const model = scripted(
+    [
+      { type: "reasoning-start", id: "r" },
+      { type: "reasoning-delta", id: "r", delta: "hm" },
+      { type: "reasoning-end", id: "r", providerMetadata: thought },
+      { type: "tool-call", toolCallId: "call_1", toolName: "execute_transfer", input: '{"from":"a","to":"b","amount":250,"currency":"EUR"}', providerMetadata: call },
+      finish("tool-calls"),
+    ],
+    [...says("Done."), finish()],
+  );
+  const chat = new Chat(() => streamStep(model));
+  await chat.say("pay");
+  chat.restart();
+  await chat.approve(1);
+  await chat.rest();
+  expect(model.calls.at(-1)?.prompt.find(({ role }) => role === "assistant")?.content).toMatchObject([
+    { type: "reasoning", text: "hm", providerOptions: thought },
+    { type: "tool-call", toolName: "execute_transfer", providerOptions: call },
+  ]);
 });
 
 test.each(ALL)("texts that several failures left unanswered go along as one message, $name", async (reached) => {
