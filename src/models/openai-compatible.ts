@@ -1,6 +1,7 @@
 import { OpenAICompatibleChatLanguageModel } from "@ai-sdk/openai-compatible";
 import { APICallError } from "ai";
 import type { Model } from "../core/model.js";
+import { answeringResults } from "./answer-results.js";
 import { streamStep, type StreamStepOptions } from "./stream-step.js";
 
 export interface OpenAiCompatibleSettings {
@@ -15,7 +16,7 @@ const PROVIDER = "holdpoint.chat";
 
 /** A model behind OpenAI's chat-completions API: OpenAI itself, a gateway, or a server such as Ollama, vLLM or llama.cpp. */
 export function openAiCompatibleModel(modelId: string, { baseUrl, apiKey }: OpenAiCompatibleSettings, options?: StreamStepOptions): Model {
-  return streamStep(
+  const model = streamStep(
     new OpenAICompatibleChatLanguageModel(modelId, {
       provider: PROVIDER,
       url: ({ path }) => baseUrl.replace(/\/+$/, "") + path,
@@ -26,6 +27,7 @@ export function openAiCompatibleModel(modelId: string, { baseUrl, apiKey }: Open
     }),
     options,
   );
+  return answeringResults(model);
 }
 
 interface WireMessage {

@@ -94,6 +94,7 @@ export function disorder(messages: Message[]): string | null {
     } else if (open.length > 0) return at(`a message of the ${message.role} where the result of ${open[0]} must stand`);
     else if (message.role === "system" && index > 0) return at("a system message that is not the first");
     else if ((before === null || before === "system") && message.role === "assistant") return at("the conversation begins with the assistant");
+    else if (message.role === "user" && before === "tool") return at("a message of the user after a result, which only the assistant may answer");
     else if (message.role === before) return at(`two messages of the ${message.role} in a row`);
     if (message.role === "assistant") {
       if (!message.content && !message.tool_calls) return at("an assistant's message without text and without calls");
