@@ -55,9 +55,10 @@ export class WorkersAiStandIn {
 
 const USAGE = { usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } };
 
-function* native({ text, calls, ending }: Answer): Generator<object | string> {
+function* native({ text, calls, ending, indexless }: Answer): Generator<object | string> {
   for (const word of wordsOf(text)) yield { response: word, p: "abcd" };
-  for (const [index, { id, name, arguments: input }] of calls.entries()) {
+  if (indexless) yield { response: "", tool_calls: calls.map(({ name, arguments: input }) => ({ name, arguments: JSON.parse(input) as object })) };
+  for (const [index, { id, name, arguments: input }] of indexless ? [] : calls.entries()) {
     yield { response: "", tool_calls: [{ id, type: "function", index, function: { name } }] };
     yield { response: "", tool_calls: [{ index, function: { arguments: input.slice(0, 9) } }] };
     yield { response: "", tool_calls: [{ index, function: { arguments: input.slice(9) } }] };

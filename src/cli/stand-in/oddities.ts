@@ -14,6 +14,7 @@ import type { Call } from "./answer.ts";
 //   "ids: empty" (same, constructor, __proto__, long, emoji)   call ids of that kind
 //   "odd name", "no name"      calls of a tool that can't be
 //   "call as text"             writes its call as JSON text, as small models do
+//   "no index"                sends each call whole, and without its index
 //   "signed"                   calls carry a signature that must come back
 
 export type Ending = "stop" | "length" | "content_filter" | "stall" | "cut" | "early" | "broken-event" | "error-event";
@@ -22,6 +23,8 @@ export interface Oddity {
   ending: Ending;
   refusal: { status: number; retryAfter: number | null; once: boolean } | null;
   text?: string;
+  /** Calls come whole and without their index. */
+  indexless?: boolean;
   change?(call: Call, index: number): Call;
 }
 
@@ -54,6 +57,7 @@ export function oddityOf(text: string): Oddity {
   return {
     ending: ENDINGS.find(([words]) => words.test(text))?.[1] ?? "stop",
     refusal: fails ? { status: Number(fails[2]), retryAfter: wait ? Number(wait[1]) : null, once: fails[1] !== undefined } : null,
+    indexless: /\bno index\b/i.test(text),
     ...(silent && { text: "" }),
     ...(blank && { text: " \n " }),
     change: (call, index) => ({

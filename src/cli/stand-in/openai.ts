@@ -116,19 +116,24 @@ async function stream(response: ServerResponse, answer: Answer, withUsage: boole
 }
 
 /** The events of an answer, in OpenAI's order: role, reasoning, text, calls in fragments, finish reason, usage, [DONE]. */
-function* eventsOf({ reasoning, text, calls, ending }: Answer, withUsage: boolean): Generator<string> {
+function* eventsOf({ reasoning, text, calls, ending, indexless }: Answer, withUsage: boolean): Generator<string> {
   const chunk = (choices: object[], more: object = {}) =>
     JSON.stringify({ id: "chatcmpl-1", object: "chat.completion.chunk", created: 1_790_000_000, model: STAND_IN, choices, ...more });
   const delta = (value: object) => chunk([{ index: 0, delta: value, finish_reason: null }]);
   yield delta({ role: "assistant", content: "" });
   for (const word of wordsOf(reasoning)) yield delta({ reasoning_content: word });
   for (const word of wordsOf(text)) yield delta({ content: word });
-  for (const [index, { id, name, signature }] of calls.entries()) {
+  for (const [index, { id, name, signature, arguments: input }] of calls.entries()) {
+    if (indexless) {
+      // As Google's server does.
+      yield delta({ tool_calls: [{ id, type: "function", function: { name, arguments: input } }] });
+      continue;
+    }
     const begun = { index, type: "function", function: { name, arguments: "" }, ...(id !== null && { id }) };
     yield delta({ tool_calls: [{ ...begun, ...(signature && { extra_content: { google: { thought_signature: signature } } }) }] });
   }
   // Fragments of several calls come in turn, told apart by their index only.
-  const longest = Math.max(0, ...calls.map((call) => call.arguments.length));
+  const longest = indexless ? 0 : Math.max(0, ...calls.map((call) => call.arguments.length));
   for (let from = 0; from < longest; from += FRAGMENT) {
     for (const [index, call] of calls.entries()) {
       const fragment = call.arguments.slice(from, from + FRAGMENT);

@@ -184,6 +184,25 @@ describe("a call that can't be one", () => {
     await isUsable(chat);
   });
 
+  test("two calls without an index are two calls over HTTP", async () => {
+    const chat = OPENAI.open();
+    await chat.say("Transfer 250 EUR from operations to savings and transfer 300 EUR from savings to payroll, no index");
+    expect(chat.card(2).state).toBe("pending");
+    for (const card of [1, 2]) await chat.approve(card);
+    await chat.rest();
+    expect(chat.effects).toHaveLength(2);
+  });
+
+  // The provider package takes them for fragments of one call; nothing runs that nobody has seen.
+  test("two calls without an index, through Workers AI, are one that can't be read, and the model is told", async () => {
+    const chat = NATIVE.open();
+    await chat.say("Transfer 250 EUR from operations to savings and transfer 300 EUR from savings to payroll, no index");
+    expect(chat.status).toBe("completed");
+    expect(chat.call(1, 0, 0)).toMatchObject({ state: "failed", error: expect.stringContaining("can't be read") });
+    expect(chat.store.pausePointsFrom(1)).toEqual([]);
+    await isUsable(chat);
+  });
+
   test.each(ALL)("a call without a name, $name", async (reached) => {
     const chat = reached.open();
     await chat.say("Transfer 250 EUR from operations to savings, no name");
