@@ -95,23 +95,28 @@ describe("[H18] what goes wrong on the way is said, and the conversation can be 
 });
 
 describe("a model of Workers AI, its binding a stand-in inside the Worker", () => {
-  it.each(["native", "whole"])("@cf/stand-in/%s: ask, approve, answer; a cut, and the next text", async (format) => {
-    const other = await startServer({ vars: { MODEL: `workers-ai/@cf/stand-in/${format}` }, main: join(import.meta.dirname, "workers-ai-entry.ts") });
-    try {
-      const client = new Client(other, { id: await newConversation(other) });
-      if (format !== "whole") {
-        await client.say("be cut");
-        expect(JSON.stringify(await history(other, client.id))).toContain("cut off before its end");
-      }
-      await client.say(ASK);
-      expect(client.asked).toHaveLength(1);
-      client.answer(client.asked[0]!, true);
-      await client.rested(client.posts + 1);
-      expect(client.text).toContain("execute_transfer: succeeded.");
-      expect(await transfers(other, client.id)).toEqual([250]);
-    } finally {
-      await other.stop();
-    }
+  let other: Server;
+  beforeAll(async () => {
+    other = await startServer({ vars: { MODEL: "workers-ai/@cf/stand-in/native" }, main: join(import.meta.dirname, "workers-ai-entry.ts") });
+  });
+  afterAll(() => other.stop());
+
+  it.each(["in a stream", "as a whole"])("%s: ask, approve, answer", async (how) => {
+    const client = new Client(other, { id: await newConversation(other) });
+    await client.say(`${ASK}, ${how}`);
+    expect(client.asked).toHaveLength(1);
+    client.answer(client.asked[0]!, true);
+    await client.rested(client.posts + 1);
+    expect(client.text).toContain("execute_transfer: succeeded.");
+    expect(await transfers(other, client.id)).toEqual([250]);
+  });
+
+  it("[H18] a cut is said, what came is kept, and the next text is answered", async () => {
+    const client = new Client(other, { id: await newConversation(other) });
+    await client.say("be cut");
+    expect(JSON.stringify((await history(other, client.id)).at(-1))).toMatch(/I am a stand-in.*cut off before its end/);
+    await client.say(ASK);
+    expect(client.asked).toHaveLength(1);
   });
 });
 
