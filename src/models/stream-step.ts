@@ -79,9 +79,7 @@ async function* chunksOf(stream: Parts, tools: ToolSet): AsyncIterable<Chunk> {
         throw isWithoutEnd(part.error) ? new ModelError(CUT_OFF) : part.error;
       case "model-call-end":
         ended = true;
-        // Workers AI's provider maps a reason that it does not know to `stop`.
-        if (part.finishReason === "content-filter" || part.rawFinishReason === "content_filter")
-          throw new ModelError("The provider's content filter stopped the answer. Word it differently to go on.");
+        if (isFiltered(part, said)) throw new ModelError("The provider's content filter stopped the answer. Word it differently to go on.");
         if (part.finishReason === "error" || part.finishReason === "interrupted") throw new ModelError(CUT_OFF);
         if (!said) throw new ModelError("The model gave an empty answer. Write again to try once more.");
         // A call whose input was cut is told to the model; text that breaks off is told to the person.
@@ -102,6 +100,14 @@ async function* chunksOf(stream: Parts, tools: ToolSet): AsyncIterable<Chunk> {
     }
   }
   if (!ended) throw new ModelError(CUT_OFF);
+}
+
+/**
+ * Workers AI's provider takes a reason that it does not know for `stop`; OpenAI's says `content-filter` of a model that
+ * declined in words of its own, which is an answer.
+ */
+function isFiltered({ finishReason, rawFinishReason }: { finishReason: string; rawFinishReason: string | undefined }, said: boolean): boolean {
+  return rawFinishReason === "content_filter" || (finishReason === "content-filter" && !(rawFinishReason === "stop" && said));
 }
 
 // An OpenAI-compatible stream that ends with no finish reason; the same error class also stands for nonsense in it.

@@ -8,6 +8,7 @@ import type { Call } from "./answer.ts";
 //   "end early"                the stream ends without a finish reason and without [DONE]
 //   "be filtered"              ends with the reason content_filter; "write too much" with length
 //   "break an event"           sends an event that is not JSON; "send an error" one that is an error
+//   "decline"                 refuses in words, in the field that OpenAI has for that
 //   "say nothing"              an answer of nothing; "only blanks" one of white space
 //   "think"                    reasoning before the answer; "only think" reasoning and nothing else
 //   "not json"                 the input of each call is cut in the middle
@@ -23,6 +24,8 @@ export interface Oddity {
   ending: Ending;
   refusal: { status: number; retryAfter: number | null; once: boolean } | null;
   text?: string;
+  /** The text is a refusal of the model's. */
+  declined?: boolean;
   /** Calls come whole and without their index. */
   indexless?: boolean;
   change?(call: Call, index: number): Call;
@@ -57,6 +60,7 @@ export function oddityOf(text: string): Oddity {
   return {
     ending: ENDINGS.find(([words]) => words.test(text))?.[1] ?? "stop",
     refusal: fails ? { status: Number(fails[2]), retryAfter: wait ? Number(wait[1]) : null, once: fails[1] !== undefined } : null,
+    declined: /\bdecline\b/i.test(text),
     indexless: /\bno index\b/i.test(text),
     ...(silent && { text: "" }),
     ...(blank && { text: " \n " }),

@@ -116,13 +116,13 @@ async function stream(response: ServerResponse, answer: Answer, withUsage: boole
 }
 
 /** The events of an answer, in OpenAI's order: role, reasoning, text, calls in fragments, finish reason, usage, [DONE]. */
-function* eventsOf({ reasoning, text, calls, ending, indexless }: Answer, withUsage: boolean): Generator<string> {
+function* eventsOf({ reasoning, text, calls, ending, indexless, declined }: Answer, withUsage: boolean): Generator<string> {
   const chunk = (choices: object[], more: object = {}) =>
     JSON.stringify({ id: "chatcmpl-1", object: "chat.completion.chunk", created: 1_790_000_000, model: STAND_IN, choices, ...more });
   const delta = (value: object) => chunk([{ index: 0, delta: value, finish_reason: null }]);
   yield delta({ role: "assistant", content: "" });
   for (const word of wordsOf(reasoning)) yield delta({ reasoning_content: word });
-  for (const word of wordsOf(text)) yield delta({ content: word });
+  for (const word of wordsOf(text)) yield delta(declined ? { refusal: word } : { content: word });
   for (const [index, { id, name, signature, arguments: input }] of calls.entries()) {
     if (indexless) {
       // As Google's server does.

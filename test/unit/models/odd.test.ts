@@ -264,6 +264,13 @@ test("what a provider adds to its thoughts and calls goes back as it came", asyn
   ]);
 });
 
+test("a model that declines in words has answered: that is no failure", async () => {
+  const chat = OPENAI.open();
+  await chat.say("decline");
+  expect(chat.ending).toEqual({ status: "completed", notice: "", kept: expect.stringMatching(/^I am a stand-in/) });
+  await isUsable(chat);
+});
+
 test.each(ALL)("texts that several failures left unanswered go along as one message, $name", async (reached) => {
   const chat = reached.open();
   await chat.say("fail with 404");
