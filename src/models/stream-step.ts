@@ -81,10 +81,10 @@ async function* chunksOf(stream: Parts, tools: ToolSet): AsyncIterable<Chunk> {
         ended = true;
         if (isFiltered(part, said)) throw new ModelError("The provider's content filter stopped the answer. Word it differently to go on.");
         if (part.finishReason === "error" || part.finishReason === "interrupted") throw new ModelError(CUT_OFF);
-        if (!said) throw new ModelError("The model gave an empty answer. Write again to try once more.");
         // A call whose input was cut is told to the model; text that breaks off is told to the person.
         if (part.finishReason === "length" && !called)
           throw new ModelError("The answer reached the most that the model may write at once, so it breaks off here. Ask it to go on.");
+        if (!said) throw new ModelError("The model gave an empty answer. Write again to try once more.");
         yield {
           type: "finish",
           finishReason: part.finishReason,

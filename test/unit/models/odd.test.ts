@@ -56,6 +56,7 @@ const FAILURES: Failure[] = [
   { says: "be filtered", notice: /content filter stopped.*Word it differently/, kept: /^I am a stand-in/ },
   { says: "be filtered at once", notice: /content filter stopped/, kept: /^$/ },
   { says: "write too much", notice: /most that the model may write at once.*Ask it to go on/, kept: /^I am a stand-in/ },
+  { says: "only think, write too much", notice: /most that the model may write at once/, kept: /^$/, by: [OPENAI, CHOICES] },
   { says: "break an event", notice: /can't be read\. Write again/, kept: /^I am a stand-in/, by: [OPENAI] },
   { says: "send an error", notice: /broke the answer off: The stand-in was asked to break off\./, kept: /^I am a stand-in/, by: [OPENAI] },
   { says: "say nothing", notice: /gave an empty answer\. Write again/, kept: /^$/ },
