@@ -18,6 +18,8 @@ export interface Env extends ToolEnv {
   AI?: Ai;
   AUTH?: string;
   MODEL?: string;
+  OPENAI_BASE_URL?: string;
+  OPENAI_API_KEY?: string;
   DEMO_DELAY_MS?: string;
   HTTP_ALLOWLIST?: string;
   MODEL_CONTEXT_TOKENS?: string;
@@ -77,7 +79,8 @@ export function readSettings(env: Env): { ok: true; settings: Settings } | { ok:
   if (!env.DB) problems.push({ setting: "DB", message: "The D1 binding DB is missing. Create the database and bind it in wrangler.toml." });
   if (env.EMAIL && !env.EMAIL_FROM) problems.push({ setting: "EMAIL_FROM", message: "EMAIL is bound, but EMAIL_FROM, the sender's address, is not set." });
   const number = parsed.data ?? {};
-  const choice = createModel({ MODEL: env.MODEL, AI: env.AI, ...(number.DEMO_DELAY_MS === undefined ? {} : { demoDelayMs: number.DEMO_DELAY_MS }) });
+  const { MODEL, AI, OPENAI_BASE_URL, OPENAI_API_KEY } = env;
+  const choice = createModel({ MODEL, AI, OPENAI_BASE_URL, OPENAI_API_KEY, ...(number.DEMO_DELAY_MS === undefined ? {} : { demoDelayMs: number.DEMO_DELAY_MS }) });
   if (!choice.ok) problems.push({ setting: choice.setting, message: choice.message });
   const mcp = readServers(env.MCP_SERVERS);
   if (!mcp.ok) problems.push({ setting: "MCP_SERVERS", message: mcp.message });

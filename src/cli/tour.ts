@@ -1,13 +1,19 @@
 import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { STAND_IN, startOpenAiStandIn, type OpenAiStandIn } from "./stand-in/openai.ts";
 import { TourDevice } from "./tour-device.ts";
 import { ROOT, whenTold } from "./processes.ts";
 import { startServer } from "./server.ts";
 
 // `npm run tour`: one approval, end to end, on two real devices, told as it happens. Exit code 0 only if each
 // step was seen. `--fault no-effect` runs it with a transfer tool that does nothing, and must fail.
+// `--model openai-compatible/stand-in` runs it with a model that is asked over HTTP.
 
-const USAGE = "Usage: npm run tour [-- --fault no-effect]";
+const USAGE = "Usage: npm run tour [-- --fault no-effect] [--model openai-compatible/stand-in]";
 const FAULTS: Record<string, string> = { "no-effect": join(ROOT, "test/faults/no-effect.ts") };
+/** A stand-in server on loopback, asked through the model's real provider over HTTP. */
+const STAND_IN_MODEL = `openai-compatible/${STAND_IN}`;
+const WORD_DELAY_MS = 15;
 
 interface Account {
   id: string;
@@ -16,32 +22,50 @@ interface Account {
   balanceMinor: number;
 }
 
-function readFault(words: string[]): string | undefined {
-  if (words.length === 0) return undefined;
-  const main = words.length === 2 && words[0] === "--fault" ? FAULTS[words[1] ?? ""] : undefined;
-  if (main) return main;
+function readOptions(): { fault: string | undefined; model: string } {
+  try {
+    const { values } = parseArgs({ options: { fault: { type: "string" }, model: { type: "string", default: "demo" } } });
+    const fault = values.fault === undefined ? undefined : FAULTS[values.fault];
+    if ((values.fault === undefined || fault) && (values.model === "demo" || values.model === STAND_IN_MODEL)) return { fault, model: values.model };
+  } catch {
+    // Said below.
+  }
   console.error(USAGE);
   process.exit(2);
 }
 
-const main = readFault(process.argv.slice(2));
+const { fault, model } = readOptions();
 // What was started goes with this process.
 whenTold(() => process.exit(130));
 const money = (minor: number): string => (minor / 100).toFixed(2);
 
 console.log("Starting a server of its own, with an empty memory …");
-const server = await startServer({ vars: { DEMO_DELAY_MS: "15" }, ...(main ? { main } : {}) });
+const standIn = model === STAND_IN_MODEL ? await startOpenAiStandIn({ apiKey: "sk-tour", delayMs: WORD_DELAY_MS }) : null;
+if (standIn) console.log(`The model is a stand-in at ${standIn.url}, asked over HTTP.`);
+const server = await startServer({
+  vars: { DEMO_DELAY_MS: String(WORD_DELAY_MS), MODEL: model, ...(standIn && { OPENAI_BASE_URL: standIn.url, OPENAI_API_KEY: "sk-tour" }) },
+  ...(fault && { main: fault }),
+});
 let failed = false;
 try {
   await tour(server.url);
+  if (standIn) checkStandIn(standIn);
 } catch (error) {
   failed = true;
   console.error(`\nThe tour failed: ${error instanceof Error ? error.message : String(error)}`);
 } finally {
   await server.stop();
+  await standIn?.close();
 }
 if (!failed) console.log("\nEach step was seen. That is one hold point.");
 process.exit(failed ? 1 : 0);
+
+/** The stand-in has answered two model calls, and had no fault to find with what it was sent. */
+function checkStandIn({ requests, broken }: OpenAiStandIn): void {
+  if (broken.length > 0) throw new Error(`The stand-in refused a request: ${broken.join("; ")}`);
+  if (requests.length !== 2) throw new Error(`The stand-in answered ${requests.length} model calls, not 2.`);
+  console.log(`\n7. The stand-in answered ${requests.length} model calls; each history kept its rules.`);
+}
 
 async function tour(url: string): Promise<void> {
   const balances = async (): Promise<Map<string, Account>> => {

@@ -74,10 +74,11 @@ function messagesOf(reads: Reads, row: StepRow): ModelMessage[] {
   const results: ToolMessage["content"] = calls.map((call) => ({
     type: "tool-result",
     toolCallId: call.toolCallId,
-    toolName: call.tool,
+    toolName: nameOf(call),
     output: { type: "json", value: resultOf(reads, call) as never },
   }));
-  if (content.length === 0) return [];
+  // A thought that was cut off before any word: providers refuse a message of the assistant's without text or calls.
+  if (content.every((part) => part.type === "reasoning")) return [];
   return results.length
     ? [
         { role: "assistant", content },
@@ -90,19 +91,23 @@ function assistantPart(part: StoredPart, calls: CallRow[]): AssistantPart[] {
   const providerOptions = part["providerMetadata"] ? { providerOptions: part["providerMetadata"] as never } : {};
   switch (part.type) {
     case "text":
-      return part["text"] ? [{ type: "text", text: String(part["text"]), ...providerOptions }] : [];
+      // Blank text, which some models write before a call, is refused by others' providers.
+      return String(part["text"] ?? "").trim() ? [{ type: "text", text: String(part["text"]), ...providerOptions }] : [];
     case "reasoning":
       return part["text"] || part["providerMetadata"] ? [{ type: "reasoning", text: String(part["text"]), ...providerOptions }] : [];
     case "call": {
       const call = calls.find((one) => one.index === part["index"]);
       if (!call) return [];
       const metadata = storedJson(call.providerMetadata);
-      return [{ type: "tool-call", toolCallId: call.toolCallId, toolName: call.tool, input: inputOf(call), ...(metadata ? { providerOptions: metadata as never } : {}) }];
+      return [{ type: "tool-call", toolCallId: call.toolCallId, toolName: nameOf(call), input: inputOf(call), ...(metadata ? { providerOptions: metadata as never } : {}) }];
     }
     default:
       return [];
   }
 }
+
+// A name that the model made up may be none that providers take, and they would refuse the conversation from then on.
+const nameOf = (call: CallRow): string => call.tool.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64) || "unnamed";
 
 // Providers want an object; what the model wrote instead is shown back to it as text.
 function inputOf(call: CallRow): Json {

@@ -1,6 +1,7 @@
 import {
   APICallError,
   experimental_streamLanguageModelCall as streamLanguageModelCall,
+  InvalidResponseDataError,
   InvalidToolInputError,
   jsonSchema,
   toUIMessageChunk,
@@ -9,7 +10,7 @@ import {
 } from "ai";
 import type { Model, ModelRequest, ModelTool } from "../core/model.js";
 import type { Chunk } from "../protocol/frames.js";
-import { explainModelError, ModelError, retryAfterMs } from "./model-error.js";
+import { CUT_OFF, explainModelError, isUsedUp, ModelError, retryAfterMs } from "./model-error.js";
 
 // An AI SDK language model as the run loop's `Model`: one call, no loop. `streamText` would do the same for
 // seven times the time (1.4 ms against 0.2 ms for forty words) and a fifth of the bundle, because it carries
@@ -58,13 +59,14 @@ async function begin(model: LanguageModel, { system, messages, signal }: ModelRe
 }
 
 function retryDelayMs(error: unknown, attempt: number): number | null {
-  if (!APICallError.isInstance(error) || !error.isRetryable || attempt >= RETRIES) return null;
+  if (!APICallError.isInstance(error) || !error.isRetryable || isUsedUp(error) || attempt >= RETRIES) return null;
   const delay = retryAfterMs(error) ?? FIRST_DELAY_MS * 2 ** attempt;
   return delay <= LONGEST_DELAY_MS ? delay : null;
 }
 
 async function* chunksOf(stream: Parts, tools: ToolSet): AsyncIterable<Chunk> {
   let said = false;
+  let called = false;
   let ended = false;
   for await (const part of stream) {
     switch (part.type) {
@@ -74,11 +76,14 @@ async function* chunksOf(stream: Parts, tools: ToolSet): AsyncIterable<Chunk> {
       case "tool-error":
         continue;
       case "error":
-        throw part.error;
+        throw isWithoutEnd(part.error) ? new ModelError(CUT_OFF) : part.error;
       case "model-call-end":
         ended = true;
-        if (part.finishReason === "content-filter") throw new ModelError("The provider's content filter stopped the answer. Word it differently to go on.");
+        if (isFiltered(part, said)) throw new ModelError("The provider's content filter stopped the answer. Word it differently to go on.");
         if (part.finishReason === "error" || part.finishReason === "interrupted") throw new ModelError(CUT_OFF);
+        // A call whose input was cut is told to the model; text that breaks off is told to the person.
+        if (part.finishReason === "length" && !called)
+          throw new ModelError("The answer reached the most that the model may write at once, so it breaks off here. Ask it to go on.");
         if (!said) throw new ModelError("The model gave an empty answer. Write again to try once more.");
         yield {
           type: "finish",
@@ -87,7 +92,8 @@ async function* chunksOf(stream: Parts, tools: ToolSet): AsyncIterable<Chunk> {
         };
         continue;
       default: {
-        said ||= part.type === "tool-call" || (part.type === "text-delta" && part.text.trim() !== "");
+        called ||= part.type === "tool-call";
+        said ||= called || (part.type === "text-delta" && part.text.trim() !== "");
         const chunk = toUIMessageChunk(part, { tools, sendReasoning: true, sendSources: true, onError: unreadableInput });
         if (chunk) yield chunk as Chunk;
       }
@@ -96,7 +102,16 @@ async function* chunksOf(stream: Parts, tools: ToolSet): AsyncIterable<Chunk> {
   if (!ended) throw new ModelError(CUT_OFF);
 }
 
-const CUT_OFF = "The answer was cut off before its end. Write again to try once more.";
+/**
+ * Workers AI's provider takes a reason that it does not know for `stop`; OpenAI's says `content-filter` of a model that
+ * declined in words of its own, which is an answer.
+ */
+function isFiltered({ finishReason, rawFinishReason }: { finishReason: string; rawFinishReason: string | undefined }, said: boolean): boolean {
+  return rawFinishReason === "content_filter" || (finishReason === "content-filter" && !(rawFinishReason === "stop" && said));
+}
+
+// An OpenAI-compatible stream that ends with no finish reason; the same error class also stands for nonsense in it.
+const isWithoutEnd = (error: unknown) => InvalidResponseDataError.isInstance(error) && error.message.includes("without a finish reason");
 
 /** Becomes the `errorText` of a `tool-input-error`; the model reads it. */
 function unreadableInput(error: unknown): string {

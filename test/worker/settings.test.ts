@@ -24,6 +24,7 @@ describe("a missing or wrong setting", () => {
     ["AUTH unknown", { ...BASE, AUTH: "oidc" }, "AUTH"],
     ["MODEL unknown", { ...BASE, MODEL: "gpt" }, "MODEL"],
     ["MODEL without its binding", { ...BASE, MODEL: "workers-ai/@cf/meta/llama" }, "AI"],
+    ["an OpenAI-compatible model without its server", { ...BASE, MODEL: "openai-compatible/gpt" }, "OPENAI_BASE_URL"],
     ["a number that is none", { ...BASE, STEPS_PER_RUN: "many" }, "STEPS_PER_RUN"],
     ["a mode of resuming that there isn't", { ...BASE, RESUME_MODE: "later" }, "RESUME_MODE"],
     ["a switch that is neither", { ...BASE, RESUME_MODE: "message", AUTO_CONTINUE: "yes" }, "AUTO_CONTINUE"],

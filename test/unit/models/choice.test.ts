@@ -19,9 +19,30 @@ describe("MODEL names the model", () => {
     if (choice.ok) expect(textOf(await collect(choice.model, request("hello")))).toBe("Hello from Workers AI.");
   });
 
+  test("openai-compatible with its address, with a key or without, plain http on this machine too", () => {
+    for (const settings of [
+      { MODEL: "openai-compatible/llama3.2", OPENAI_BASE_URL: "http://localhost:11434/v1" },
+      { MODEL: "openai-compatible/meta-llama/Llama-3.3-70B", OPENAI_BASE_URL: "https://models.example/v1/", OPENAI_API_KEY: "sk-1\n" },
+    ])
+      expect(createModel(settings)).toMatchObject({ ok: true, name: settings.MODEL, demo: false });
+  });
+
+  test("a key that can't be sent is not repeated", () => {
+    const choice = createModel({ MODEL: "openai-compatible/gpt", OPENAI_BASE_URL: "https://models.example/v1", OPENAI_API_KEY: "sk-secret word" });
+    expect(JSON.stringify(choice)).not.toContain("secret w");
+  });
+
   test.each([
     [{ MODEL: "workers-ai/@cf/meta/llama" }, "AI", /binding AI is missing/],
-    [{ MODEL: "openai-compatible/gpt" }, "MODEL", /not available in this version/],
+    [{ MODEL: "openai-compatible/gpt" }, "OPENAI_BASE_URL", /OPENAI_BASE_URL is not set/],
+    [{ MODEL: "openai-compatible/gpt", OPENAI_BASE_URL: "  " }, "OPENAI_BASE_URL", /OPENAI_BASE_URL is not set/],
+    [{ MODEL: "openai-compatible/gpt", OPENAI_BASE_URL: "localhost:11434/v1" }, "OPENAI_BASE_URL", /not an http or https address/],
+    [{ MODEL: "openai-compatible/gpt", OPENAI_BASE_URL: "ftp://models.example/v1" }, "OPENAI_BASE_URL", /not an http or https address/],
+    [{ MODEL: "openai-compatible/gpt", OPENAI_BASE_URL: "https://me:secret@models.example/v1" }, "OPENAI_BASE_URL", /OPENAI_API_KEY/],
+    [{ MODEL: "openai-compatible/gpt", OPENAI_BASE_URL: "https://models.example/v1?key=1" }, "OPENAI_BASE_URL", /Leave that part out/],
+    [{ MODEL: "openai-compatible/gpt", OPENAI_BASE_URL: "https://models.example/v1/chat/completions" }, "OPENAI_BASE_URL", /added by itself/],
+    [{ MODEL: "openai-compatible/gpt", OPENAI_BASE_URL: "https://models.example/v1", OPENAI_API_KEY: "two words" }, "OPENAI_API_KEY", /Set it again/],
+    [{ MODEL: "openai-compatible/", OPENAI_BASE_URL: "https://models.example/v1" }, "MODEL", /none of/],
     [{ MODEL: "gpt" }, "MODEL", /none of: demo/],
     [{ MODEL: "" }, "MODEL", /none of/],
     [{ MODEL: "workers-ai/", AI }, "MODEL", /none of/],

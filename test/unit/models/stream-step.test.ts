@@ -80,11 +80,12 @@ describe("[H2] a call is proposed and never run", () => {
 
 describe("a failed call says in a sentence what happened", () => {
   test.each([
-    [401, {}, /refused the key \(401\)/],
-    [403, {}, /refused the key \(403\)/],
+    [401, {}, /refused the key, or wants one \(401\)/],
+    [403, {}, /refused the key, or wants one \(403\)/],
     [404, {}, /does not know this model/],
     [408, {}, /did not answer in time/],
     [413, {}, /too long/],
+    [429, { "retry-after": "7201" }, /Write again in 3 hours/],
     [429, { "retry-after": "30" }, /Write again in 30 seconds/],
     [429, {}, /Write again in a while/],
     [422, {}, /refused the request \(422\): no/],
@@ -145,7 +146,7 @@ describe("what may pass by itself is tried three times", () => {
 
   test("not when it asks for more: a person is told instead", async () => {
     const model = scripted(failure(429, { "retry-after": "3600" }));
-    await expect(collect(patient(model).step, request("hi"))).rejects.toThrow("in 3600 seconds");
+    await expect(collect(patient(model).step, request("hi"))).rejects.toThrow("in 60 minutes");
     expect(model.calls).toHaveLength(1);
   });
 
