@@ -248,7 +248,7 @@ export class ChatConnection {
 
   /** Headers of a frame are words of the client's. They may not name another person than the handshake did. */
   #notTheCaller({ authorization }: Record<string, string>): Response | null {
-    if (authorization === undefined || personIn(authorization) === this.actor.person) return null;
+    if (authorization === undefined || localPerson({ get: (name) => (name === "authorization" ? authorization : null) }) === this.actor.person) return null;
     return problem(403, "other_person", `This socket was opened as "${this.actor.person}". Sign in first, with the cookie or in the handshake's own headers.`);
   }
 
@@ -262,14 +262,6 @@ export class ChatConnection {
     this.#tokens = Math.min(this.limits.burst, this.#tokens + (Math.max(0, now - this.#tokensAt) / 1000) * this.limits.perSecond) - cost;
     this.#tokensAt = now;
     return this.#tokens >= 0;
-  }
-}
-
-function personIn(authorization: string): string | null {
-  try {
-    return localPerson(new Headers({ authorization }));
-  } catch {
-    return null;
   }
 }
 
