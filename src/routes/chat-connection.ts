@@ -37,6 +37,8 @@ interface Chat {
   id: string;
   socket: WebSocket | null;
   requests: Set<string>;
+  /** A resume that came before there was a conversation, or for one that is not this person's to see. */
+  waiting: string | null;
   /** Its frames are handled one after the other. */
   tail: Promise<void>;
 }
@@ -125,10 +127,15 @@ export class ChatConnection {
       message = { type: "send", requestId, device: this.#device(frame.headers), request: read.request };
     }
     const refusal = chat.socket ? null : await this.#connect(chat, id);
-    if (refusal === null && chat.socket) return send(chat.socket, message);
-    // As over HTTP, where a resume without a conversation finds nothing: an error would turn a new chat red.
-    if (frame.type === "resume") return this.#answer({ type: "no-active", requestId });
-    return this.#refuse(requestId, refused(refusal ?? {}));
+    if (refusal === null && chat.socket) {
+      if (chat.waiting !== null && this.#requests.has(chat.waiting)) send(chat.socket, { type: "resume", requestId: chat.waiting });
+      chat.waiting = null;
+      return send(chat.socket, message);
+    }
+    if (frame.type === "send") return this.#refuse(requestId, refused(refusal ?? {}));
+    // An error would turn a new chat red, and a client that listens whenever it is at rest would ask again at once: it waits here.
+    if (chat.waiting !== null && this.#requests.has(chat.waiting)) this.#answer({ type: "no-active", requestId: chat.waiting });
+    chat.waiting = requestId;
   }
 
   async #connect(chat: Chat, id: string): Promise<{ code?: string; message?: string } | null> {
@@ -175,7 +182,7 @@ export class ChatConnection {
       this.#chats.delete(unused.id);
       this.#queue(unused, null, () => Promise.resolve(unused.socket && this.#leave(unused)));
     }
-    const chat: Chat = { id, socket: null, requests: new Set(), tail: Promise.resolve() };
+    const chat: Chat = { id, socket: null, requests: new Set(), waiting: null, tail: Promise.resolve() };
     this.#chats.set(id, chat);
     return chat;
   }

@@ -116,7 +116,11 @@ describe("requests that are refused", () => {
     eve.send(card(id, "e1", approved));
     eve.resume(id, "e2");
     expect(await eve.refusal("e1")).toMatchObject({ status: 404, code: "not_found" });
+    eve.resume(`c_${"0".repeat(32)}`, "e3");
+    eve.resume(id, "e4");
+    // Another's conversation and none at all are silent alike.
     expect(await eve.ended("e2")).toEqual([{ type: "no-active", requestId: "e2" }]);
+    expect([...eve.of("e3"), ...eve.of("e4")]).toEqual([]);
     expect(script.runs).toEqual([]);
     expect([ana.closedWith, vic.closedWith, eve.closedWith]).toEqual([null, null, null]);
   });
