@@ -100,7 +100,21 @@ export class ChatConnection {
     this.#requests.set(requestId, { chat, held: frame.type === "resume" });
     chat.requests.add(requestId);
     if (this.#idle) clearTimeout(this.#idle);
-    this.#queue(chat, requestId, () => this.#forward(chat, frame));
+    const read = this.#read(frame);
+    if ("refusal" in read) return this.#refuse(requestId, read.refusal);
+    this.#queue(chat, requestId, () => this.#forward(chat, read.message));
+  }
+
+  /** What is believed of a frame. Its history is not, and is let go of here, before anything is waited for. */
+  #read(frame: Asking): { message: Exclude<UpstreamFrame, { type: "abort" }> } | { refusal: Response } {
+    const { requestId, headers } = frame;
+    const stranger = this.#notTheCaller(headers);
+    if (stranger) return { refusal: stranger };
+    if (frame.type === "resume") return { message: { type: "resume", requestId } };
+    const body = chatBody.safeParse(frame);
+    if (!body.success) return { refusal: problem(400, "malformed", z.prettifyError(body.error).slice(0, 1000)) };
+    const read = readChat(body.data);
+    return "refusal" in read ? read : { message: { type: "send", requestId, device: this.#device(headers), request: read.request } };
   }
 
   /** Ends the frames of one request. It cancels nothing: a page that goes away sends it too. */
@@ -111,28 +125,18 @@ export class ChatConnection {
     this.#queue(chat, requestId, () => Promise.resolve(chat.socket && send(chat.socket, { type: "abort", requestId })));
   }
 
-  async #forward(chat: Chat, frame: Asking): Promise<void> {
-    const { requestId } = frame;
-    const stranger = this.#notTheCaller(frame.headers);
-    if (stranger) return this.#refuse(requestId, stranger);
-    const id = await conversationIdOf(this.actor.person, frame.id);
-    let message: UpstreamFrame = { type: "resume", requestId };
-    if (frame.type === "send") {
-      const body = chatBody.safeParse(frame);
-      if (!body.success) return this.#refuse(requestId, problem(400, "malformed", z.prettifyError(body.error).slice(0, 1000)));
-      const read = readChat(body.data);
-      if ("refusal" in read) return this.#refuse(requestId, read.refusal);
-      // An id of the caller's own choosing makes its conversation on first use; one of ours must exist.
-      if (id !== frame.id && read.request.kind === "text") await objectOf(this.env, id).create(this.actor.person, { skill: DEFAULT_SKILL });
-      message = { type: "send", requestId, device: this.#device(frame.headers), request: read.request };
-    }
+  async #forward(chat: Chat, message: Exclude<UpstreamFrame, { type: "abort" }>): Promise<void> {
+    const { requestId } = message;
+    const id = await conversationIdOf(this.actor.person, chat.id);
+    // An id of the caller's own choosing makes its conversation on first use; one of ours must exist.
+    if (id !== chat.id && message.type === "send" && message.request.kind === "text") await objectOf(this.env, id).create(this.actor.person, { skill: DEFAULT_SKILL });
     const refusal = chat.socket ? null : await this.#connect(chat, id);
     if (refusal === null && chat.socket) {
       if (chat.waiting !== null && this.#requests.has(chat.waiting)) send(chat.socket, { type: "resume", requestId: chat.waiting });
       chat.waiting = null;
       return send(chat.socket, message);
     }
-    if (frame.type === "send") return this.#refuse(requestId, refused(refusal ?? {}));
+    if (message.type === "send") return this.#refuse(requestId, refused(refusal ?? {}));
     // An error would turn a new chat red, and a client that listens whenever it is at rest would ask again at once: it waits here.
     if (chat.waiting !== null && this.#requests.has(chat.waiting)) this.#answer({ type: "no-active", requestId: chat.waiting });
     chat.waiting = requestId;
