@@ -50,7 +50,7 @@ export function pushScenarios(at: () => Server): void {
       await client.resume();
       const { ended } = await client.resumeForNothing();
       const other = new Client(on(), { id: client.id, messages: structuredClone(client.chat.messages) });
-      const said = other.say("say 60 words");
+      const said = other.say("say 200 words");
       await until("the first words", () => client.chat.status === "streaming" && client.text.split(" ").length > 6);
       await Promise.all([ended, said]);
       expect(client.chat.messages.at(-1)).toEqual(other.chat.messages.at(-1));

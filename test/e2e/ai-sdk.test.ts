@@ -8,7 +8,7 @@ import { reloadScenarios } from "./ai-sdk-reload.js";
 
 let server: Server;
 beforeAll(async () => {
-  server = await startServer({ vars: { DEMO_DELAY_MS: "3" } });
+  server = await startServer({ vars: { DEMO_DELAY_MS: "1" } });
 });
 afterAll(() => server.stop());
 
