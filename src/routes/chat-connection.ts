@@ -20,17 +20,27 @@ export interface ConnectionLimits {
   idleMs: number;
   /**
    * Bytes sent on one connection. Nothing tells what a client has read, so what may pile up for one that does not
-   * is bounded by their sum: past the first it is closed when no answer is in progress, past the second at once.
-   * A stock client opens another with its next request.
+   * is bounded by their sum: past the first it is closed once no request is in progress for `quietMs`, past the second
+   * at once. A stock client opens another with its next request; right after an answer it may be sending that already.
    */
   quietBytes: number;
+  quietMs: number;
   mostBytes: number;
   /** Frames that may come at once, and each second after; one more counts for each 64 KiB. */
   burst: number;
   perSecond: number;
 }
 const MIB = 1024 * 1024;
-export const CONNECTION_LIMITS: ConnectionLimits = { chats: 50, requests: 100, idleMs: 600_000, quietBytes: 16 * MIB, mostBytes: 32 * MIB, burst: 200, perSecond: 50 };
+export const CONNECTION_LIMITS: ConnectionLimits = {
+  chats: 50,
+  requests: 100,
+  idleMs: 600_000,
+  quietBytes: 16 * MIB,
+  quietMs: 5000,
+  mostBytes: 32 * MIB,
+  burst: 200,
+  perSecond: 50,
+};
 
 /** One chat of a client, and the socket to its conversation. */
 interface Chat {
@@ -43,12 +53,6 @@ interface Chat {
   tail: Promise<void>;
 }
 
-interface Request {
-  chat: Chat;
-  /** A resume that nothing was said to yet. */
-  held: boolean;
-}
-
 type Asking = Exclude<ChatClientFrame, { type: "abort" }>;
 
 /**
@@ -58,7 +62,8 @@ type Asking = Exclude<ChatClientFrame, { type: "abort" }>;
  */
 export class ChatConnection {
   readonly #chats = new Map<string, Chat>();
-  readonly #requests = new Map<string, Request>();
+  /** The chat of each request in progress. */
+  readonly #requests = new Map<string, Chat>();
   #closed = false;
   #sent = 0;
   #idle: ReturnType<typeof setTimeout> | null = null;
@@ -97,7 +102,7 @@ export class ChatConnection {
     if (this.#requests.has(requestId)) return this.#close(CLOSE.malformed, "A request's id is used for one request.");
     const chat = this.#requests.size < this.limits.requests ? this.#chat(frame.id) : null;
     if (!chat) return this.#refuse(requestId, problem(429, "too_many_requests", "Too many chats or requests on one socket. Wait until some have ended."));
-    this.#requests.set(requestId, { chat, held: frame.type === "resume" });
+    this.#requests.set(requestId, chat);
     chat.requests.add(requestId);
     if (this.#idle) clearTimeout(this.#idle);
     const read = this.#read(frame);
@@ -119,7 +124,7 @@ export class ChatConnection {
 
   /** Ends the frames of one request. It cancels nothing: a page that goes away sends it too. */
   #abort(requestId: string): void {
-    const chat = this.#requests.get(requestId)?.chat;
+    const chat = this.#requests.get(requestId);
     if (!chat) return;
     this.#done(requestId);
     this.#queue(chat, requestId, () => Promise.resolve(chat.socket && send(chat.socket, { type: "abort", requestId })));
@@ -161,11 +166,9 @@ export class ChatConnection {
   #pass(text: string): void {
     if (text.startsWith('{"type":"chunk"')) return this.#send(text);
     const frame = JSON.parse(text) as DownstreamFrame;
-    const request = this.#requests.get(frame.requestId);
-    if (!request) return;
+    if (!this.#requests.has(frame.requestId)) return;
     if (frame.type === "refused") return this.#refuse(frame.requestId, refused(frame));
     if (frame.type === "end" || frame.type === "no-active") return this.#answer(frame);
-    request.held = false;
     this.#send(text);
   }
 
@@ -222,20 +225,16 @@ export class ChatConnection {
   }
 
   #done(requestId: string): void {
-    const request = this.#requests.get(requestId);
+    this.#requests.get(requestId)?.requests.delete(requestId);
     this.#requests.delete(requestId);
-    request?.chat.requests.delete(requestId);
-    const open = [...this.#requests];
-    if (this.#sent > this.limits.quietBytes && open.every(([, { held }]) => held)) {
-      for (const [held] of open) this.#send(JSON.stringify({ type: "no-active", requestId: held }));
-      return this.#close(1000, "");
-    }
     this.#rest();
   }
 
   #rest(): void {
     if (this.#idle) clearTimeout(this.#idle);
-    if (this.#requests.size === 0 && !this.#closed) this.#idle = setTimeout(() => this.#close(1000, "Nothing was asked for a while."), this.limits.idleMs);
+    if (this.#requests.size > 0 || this.#closed) return;
+    const wait = this.#sent > this.limits.quietBytes ? this.limits.quietMs : this.limits.idleMs;
+    this.#idle = setTimeout(() => this.#close(1000, "Nothing was asked for a while."), wait);
   }
 
   #send(text: string): void {

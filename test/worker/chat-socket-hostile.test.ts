@@ -185,15 +185,18 @@ describe("what one connection may cost", () => {
     expect((await page.ended("u2")).at(-1)?.type).toBe("end");
   });
 
-  it("[S6] a connection is closed once much was sent on it: when it is at rest, its held resumes freed, or at once when it is too much", async () => {
+  it("[S6] a connection is closed once much was sent on it: when it is at rest, or at once when it is too much", async () => {
     script.model.plan(say("y".repeat(5000)), say("n".repeat(5000)));
     const [id, other] = [await newConversation(), await newConversation()];
-    const page = limited({ quietBytes: 4000 });
+    const page = limited({ quietBytes: 4000, quietMs: 20 });
     page.resume(other, "held");
     page.say(id, "u1", "go");
     expect((await page.ended("u1")).at(-1)?.type).toBe("end");
+    const empty = limited({ idleMs: 40 });
+    expect(await empty.closed()).toBe(1000);
+    expect([page.of("held"), page.closedWith]).toEqual([[], null]);
+    page.send({ type: "abort", requestId: "held" });
     expect(await page.closed()).toBe(1000);
-    expect(page.of("held")).toEqual([{ type: "no-active", requestId: "held" }]);
     const greedy = limited({ mostBytes: 4000 });
     greedy.say(id, "u2", "go");
     expect(await greedy.closed()).toBe(4429);

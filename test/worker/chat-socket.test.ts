@@ -235,21 +235,25 @@ describe("chat sockets beside the devices' own", () => {
     expect([phone.closedWith, ana.closedWith, ben.closedWith]).toEqual([4404, null, null]);
   });
 
-  it("[C42] [H15] a held resume of who is removed, or of a conversation that is deleted, ends as one that found nothing", async () => {
-    const { id, page } = await holding();
+  it("[C42] [H15] a held resume of who is removed, or of a conversation that is deleted, stays silent and costs no other chat its connection", async () => {
+    const { id, card, page } = await holding(say("Done."), say("Yes?"));
     const ben = await Frames.open("ben");
     ben.resume(id, "b1");
     await heldBy(id, "b1");
     expect((await api("ana", "DELETE", `/api/conversations/${id}/members/ben`)).status).toBe(204);
-    expect(await ben.ended("b1")).toEqual([{ type: "no-active", requestId: "b1" }]);
+    await decide(card, "approve");
+    await page.ended("held");
+    expect(ben.frames).toEqual([]);
+    expect((await api("ana", "PUT", `/api/conversations/${id}/members/ben`, { role: "approver" })).status).toBe(204);
+    page.say(id, "u2", "and now?");
+    expect(JSON.stringify(await ben.ended("b1"))).toContain("Yes?");
     const quiet = await newConversation();
     await Device.connect(quiet, "ana");
     page.resume(quiet, "r1");
     await heldBy(quiet, "r1");
     expect((await api("ana", "DELETE", `/api/conversations/${quiet}`)).status).toBe(204);
-    expect(await page.ended("r1")).toEqual([{ type: "no-active", requestId: "r1" }]);
-    page.say(quiet, "u2", "gone?");
-    expect(await page.refusal("u2")).toMatchObject({ status: 404 });
-    expect([page.of("held"), page.closedWith]).toEqual([[], null]);
+    page.say(quiet, "u3", "gone?");
+    expect(await page.refusal("u3")).toMatchObject({ status: 404 });
+    expect([page.of("r1"), page.closedWith]).toEqual([[], null]);
   });
 });
