@@ -10,7 +10,7 @@ export const isLoopback = (host: string | null): boolean => host !== null && LOO
 export const isName = (name: string): boolean => NAME.test(name);
 
 /** Who calls: the bearer token `local:<name>`, else the cookie, else `you`. Null for a token that is not one. */
-export function localPerson(headers: Headers): string | null {
+export function localPerson(headers: Pick<Headers, "get">): string | null {
   const authorization = headers.get("authorization");
   if (authorization !== null) {
     const name = /^Bearer local:(.+)$/.exec(authorization)?.[1] ?? "";

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { chatRequestId, type ChatServerFrame } from "../protocol/chat-frames.js";
 import { device } from "../protocol/entities.js";
-import { CLOSE } from "../protocol/frames.js";
 import { parseUntrusted } from "../protocol/parse.js";
 import type { Changes, Journal } from "../core/journal.js";
 import { chatRequest, type Chat, type ChatAnswer, type ChatRefusal } from "./chat.js";
@@ -82,10 +81,10 @@ export class ChatSockets {
   changed(changes: Changes): void {
     for (const socket of this.ctx.getWebSockets(CHAT_TAG)) {
       const known = this.#known(socket);
-      if (!known || socket.readyState !== WebSocket.OPEN) continue;
+      if (!known || known.held === null || socket.readyState !== WebSocket.OPEN) continue;
       try {
-        if (!this.mayRead(known.chatOf)) this.#dismiss(socket, known);
-        else if (known.held !== null && this.#isSeen(changes) && !this.#hasIt(socket, changes)) this.#push(socket, known.chatOf, known.held, changes);
+        // Who may not see the conversation any more hears nothing, as if there were nothing to hear.
+        if (this.mayRead(known.chatOf) && this.#isSeen(changes) && !this.#hasIt(socket, changes)) this.#push(socket, known.chatOf, known.held, changes);
       } catch (error) {
         // It would wait for ever for what it was not told.
         this.#fail(socket, String(error));
@@ -100,8 +99,7 @@ export class ChatSockets {
     }
     if (frame.type === "resume") {
       this.#free(socket, known);
-      if (!this.mayRead(known.chatOf)) return this.#send(socket, { type: "no-active", requestId: frame.requestId });
-      const start = this.chat.resumable(known.shown);
+      const start = this.mayRead(known.chatOf) ? this.chat.resumable(known.shown) : null;
       return start ? this.#replay(socket, known.chatOf, frame.requestId, start) : this.#update(socket, { held: frame.requestId });
     }
     const { requestId, request } = frame;
@@ -169,12 +167,6 @@ export class ChatSockets {
     if (held === null) return;
     this.#update(socket, { held: null });
     this.#send(socket, { type: "no-active", requestId: held });
-  }
-
-  /** Its person may not see the conversation any more; streams have ended already. */
-  #dismiss(socket: WebSocket, known: Attachment): void {
-    this.#free(socket, known);
-    close(socket, CLOSE.notFound, "There is no such conversation, or it is not yours to see.");
   }
 
   #fail(socket: WebSocket, error: string): void {

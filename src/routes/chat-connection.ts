@@ -22,31 +22,37 @@ export interface ConnectionLimits {
   idleMs: number;
   /**
    * Bytes sent on one connection. Nothing tells what a client has read, so what may pile up for one that does not
-   * is bounded by their sum: past the first it is closed when no answer is in progress, past the second at once.
-   * A stock client opens another with its next request.
+   * is bounded by their sum: past the first it is closed once no request is in progress for `quietMs`, past the second
+   * at once. A stock client opens another with its next request; right after an answer it may be sending that already.
    */
   quietBytes: number;
+  quietMs: number;
   mostBytes: number;
   /** Frames that may come at once, and each second after; one more counts for each 64 KiB. */
   burst: number;
   perSecond: number;
 }
 const MIB = 1024 * 1024;
-export const CONNECTION_LIMITS: ConnectionLimits = { chats: 50, requests: 100, idleMs: 600_000, quietBytes: 16 * MIB, mostBytes: 32 * MIB, burst: 200, perSecond: 50 };
+export const CONNECTION_LIMITS: ConnectionLimits = {
+  chats: 50,
+  requests: 100,
+  idleMs: 600_000,
+  quietBytes: 16 * MIB,
+  quietMs: 5000,
+  mostBytes: 32 * MIB,
+  burst: 200,
+  perSecond: 50,
+};
 
 /** One chat of a client, and the socket to its conversation. */
 interface Chat {
   id: string;
   socket: WebSocket | null;
   requests: Set<string>;
+  /** A resume that came before there was a conversation, or for one that is not this person's to see. */
+  waiting: string | null;
   /** Its frames are handled one after the other. */
   tail: Promise<void>;
-}
-
-interface Request {
-  chat: Chat;
-  /** A resume that nothing was said to yet. */
-  held: boolean;
 }
 
 type Asking = Exclude<ChatClientFrame, { type: "abort" }>;
@@ -58,7 +64,8 @@ type Asking = Exclude<ChatClientFrame, { type: "abort" }>;
  */
 export class ChatConnection {
   readonly #chats = new Map<string, Chat>();
-  readonly #requests = new Map<string, Request>();
+  /** The chat of each request in progress. */
+  readonly #requests = new Map<string, Chat>();
   #closed = false;
   #sent = 0;
   #idle: ReturnType<typeof setTimeout> | null = null;
@@ -97,41 +104,50 @@ export class ChatConnection {
     if (this.#requests.has(requestId)) return this.#close(CLOSE.malformed, "A request's id is used for one request.");
     const chat = this.#requests.size < this.limits.requests ? this.#chat(frame.id) : null;
     if (!chat) return this.#refuse(requestId, problem(429, "too_many_requests", "Too many chats or requests on one socket. Wait until some have ended."));
-    this.#requests.set(requestId, { chat, held: frame.type === "resume" });
+    this.#requests.set(requestId, chat);
     chat.requests.add(requestId);
     if (this.#idle) clearTimeout(this.#idle);
-    this.#queue(chat, requestId, () => this.#forward(chat, frame));
+    const read = this.#read(frame);
+    if ("refusal" in read) return this.#refuse(requestId, read.refusal);
+    this.#queue(chat, requestId, () => this.#forward(chat, read.message));
+  }
+
+  /** What is believed of a frame. Its history is not, and is let go of here, before anything is waited for. */
+  #read(frame: Asking): { message: Exclude<UpstreamFrame, { type: "abort" }> } | { refusal: Response } {
+    const { requestId, headers } = frame;
+    const stranger = this.#notTheCaller(headers);
+    if (stranger) return { refusal: stranger };
+    if (frame.type === "resume") return { message: { type: "resume", requestId } };
+    // What an app sends along is merged into the body over HTTP, and stands apart here.
+    const body = chatBody.safeParse({ ...along.parse(frame["body"]), ...frame });
+    if (!body.success) return { refusal: problem(400, "malformed", z.prettifyError(body.error).slice(0, 1000)) };
+    const read = readChat(body.data);
+    return "refusal" in read ? read : { message: { type: "send", requestId, device: this.#device(headers), request: read.request } };
   }
 
   /** Ends the frames of one request. It cancels nothing: a page that goes away sends it too. */
   #abort(requestId: string): void {
-    const chat = this.#requests.get(requestId)?.chat;
+    const chat = this.#requests.get(requestId);
     if (!chat) return;
     this.#done(requestId);
     this.#queue(chat, requestId, () => Promise.resolve(chat.socket && send(chat.socket, { type: "abort", requestId })));
   }
 
-  async #forward(chat: Chat, frame: Asking): Promise<void> {
-    const { requestId } = frame;
-    const stranger = this.#notTheCaller(frame.headers);
-    if (stranger) return this.#refuse(requestId, stranger);
-    const id = await conversationIdOf(this.actor.person, frame.id);
-    let message: UpstreamFrame = { type: "resume", requestId };
-    if (frame.type === "send") {
-      // What an app sends along is merged into the body over HTTP, and stands apart here.
-      const body = chatBody.safeParse({ ...along.parse(frame["body"]), ...frame });
-      if (!body.success) return this.#refuse(requestId, problem(400, "malformed", z.prettifyError(body.error).slice(0, 1000)));
-      const read = readChat(body.data);
-      if ("refusal" in read) return this.#refuse(requestId, read.refusal);
-      // An id of the caller's own choosing makes its conversation on first use; one of ours must exist.
-      if (id !== frame.id && read.request.kind !== "answers") await objectOf(this.env, id).create(this.actor.person, { skill: DEFAULT_SKILL });
-      message = { type: "send", requestId, device: this.#device(frame.headers), request: read.request };
-    }
+  async #forward(chat: Chat, message: Exclude<UpstreamFrame, { type: "abort" }>): Promise<void> {
+    const { requestId } = message;
+    const id = await conversationIdOf(this.actor.person, chat.id);
+    // An id of the caller's own choosing makes its conversation on first use; one of ours must exist.
+    if (id !== chat.id && message.type === "send" && message.request.kind !== "answers") await objectOf(this.env, id).create(this.actor.person, { skill: DEFAULT_SKILL });
     const refusal = chat.socket ? null : await this.#connect(chat, id);
-    if (refusal === null && chat.socket) return send(chat.socket, message);
-    // As over HTTP, where a resume without a conversation finds nothing: an error would turn a new chat red.
-    if (frame.type === "resume") return this.#answer({ type: "no-active", requestId });
-    return this.#refuse(requestId, refused(refusal ?? {}));
+    if (refusal === null && chat.socket) {
+      if (chat.waiting !== null && this.#requests.has(chat.waiting)) send(chat.socket, { type: "resume", requestId: chat.waiting });
+      chat.waiting = null;
+      return send(chat.socket, message);
+    }
+    if (message.type === "send") return this.#refuse(requestId, refused(refusal ?? {}));
+    // An error would turn a new chat red, and a client that listens whenever it is at rest would ask again at once: it waits here.
+    if (chat.waiting !== null && this.#requests.has(chat.waiting)) this.#answer({ type: "no-active", requestId: chat.waiting });
+    chat.waiting = requestId;
   }
 
   async #connect(chat: Chat, id: string): Promise<{ code?: string; message?: string } | null> {
@@ -153,11 +169,9 @@ export class ChatConnection {
   #pass(text: string): void {
     if (text.startsWith('{"type":"chunk"')) return this.#send(text);
     const frame = JSON.parse(text) as DownstreamFrame;
-    const request = this.#requests.get(frame.requestId);
-    if (!request) return;
+    if (!this.#requests.has(frame.requestId)) return;
     if (frame.type === "refused") return this.#refuse(frame.requestId, refused(frame));
     if (frame.type === "end" || frame.type === "no-active") return this.#answer(frame);
-    request.held = false;
     this.#send(text);
   }
 
@@ -178,7 +192,7 @@ export class ChatConnection {
       this.#chats.delete(unused.id);
       this.#queue(unused, null, () => Promise.resolve(unused.socket && this.#leave(unused)));
     }
-    const chat: Chat = { id, socket: null, requests: new Set(), tail: Promise.resolve() };
+    const chat: Chat = { id, socket: null, requests: new Set(), waiting: null, tail: Promise.resolve() };
     this.#chats.set(id, chat);
     return chat;
   }
@@ -214,20 +228,16 @@ export class ChatConnection {
   }
 
   #done(requestId: string): void {
-    const request = this.#requests.get(requestId);
+    this.#requests.get(requestId)?.requests.delete(requestId);
     this.#requests.delete(requestId);
-    request?.chat.requests.delete(requestId);
-    const open = [...this.#requests];
-    if (this.#sent > this.limits.quietBytes && open.every(([, { held }]) => held)) {
-      for (const [held] of open) this.#send(JSON.stringify({ type: "no-active", requestId: held }));
-      return this.#close(1000, "");
-    }
     this.#rest();
   }
 
   #rest(): void {
     if (this.#idle) clearTimeout(this.#idle);
-    if (this.#requests.size === 0 && !this.#closed) this.#idle = setTimeout(() => this.#close(1000, "Nothing was asked for a while."), this.limits.idleMs);
+    if (this.#requests.size > 0 || this.#closed) return;
+    const wait = this.#sent > this.limits.quietBytes ? this.limits.quietMs : this.limits.idleMs;
+    this.#idle = setTimeout(() => this.#close(1000, "Nothing was asked for a while."), wait);
   }
 
   #send(text: string): void {
@@ -251,7 +261,7 @@ export class ChatConnection {
 
   /** Headers of a frame are words of the client's. They may not name another person than the handshake did. */
   #notTheCaller({ authorization }: Record<string, string>): Response | null {
-    if (authorization === undefined || personIn(authorization) === this.actor.person) return null;
+    if (authorization === undefined || localPerson({ get: (name) => (name === "authorization" ? authorization : null) }) === this.actor.person) return null;
     return problem(403, "other_person", `This socket was opened as "${this.actor.person}". Sign in first, with the cookie or in the handshake's own headers.`);
   }
 
@@ -265,14 +275,6 @@ export class ChatConnection {
     this.#tokens = Math.min(this.limits.burst, this.#tokens + (Math.max(0, now - this.#tokensAt) / 1000) * this.limits.perSecond) - cost;
     this.#tokensAt = now;
     return this.#tokens >= 0;
-  }
-}
-
-function personIn(authorization: string): string | null {
-  try {
-    return localPerson(new Headers({ authorization }));
-  } catch {
-    return null;
   }
 }
 

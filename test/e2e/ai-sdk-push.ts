@@ -1,3 +1,5 @@
+import { Chat } from "@ai-sdk/react";
+import { isToolUIPart, lastAssistantMessageIsCompleteWithApprovalResponses, WebSocketChatTransport, type UIMessage } from "ai";
 import { describe, expect, it } from "vitest";
 import { api, Client, newConversation, transfers, until, type Server } from "./ai-sdk-kit.js";
 
@@ -48,7 +50,7 @@ export function pushScenarios(at: () => Server): void {
       await client.resume();
       const { ended } = await client.resumeForNothing();
       const other = new Client(on(), { id: client.id, messages: structuredClone(client.chat.messages) });
-      const said = other.say("say 60 words");
+      const said = other.say("say 200 words");
       await until("the first words", () => client.chat.status === "streaming" && client.text.split(" ").length > 6);
       await Promise.all([ended, said]);
       expect(client.chat.messages.at(-1)).toEqual(other.chat.messages.at(-1));
@@ -96,6 +98,19 @@ export function pushScenarios(at: () => Server): void {
       await two.expectInStep({ posts: 0 });
       expect(one.connections).toBe(1);
       expect(await transfers(on(), two.id)).toEqual([250]);
+    });
+
+    it('[C14] an address is all that the transport needs: without a name it is the person "you", with an id of its own for the chat', async () => {
+      const transport = new WebSocketChatTransport<UIMessage>({ url: `${at().url}/api/chat/socket` });
+      const chat = new Chat<UIMessage>({ id: `chat ${Date.now()}`, transport, sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses });
+      await chat.sendMessage({ text: ONE });
+      const state = (): string[] => chat.messages.flatMap(({ parts }) => parts.flatMap((part) => (isToolUIPart(part) ? [part.state] : [])));
+      expect(state()).toEqual(["approval-requested"]);
+      const card = chat.messages.at(-1)?.parts.find(isToolUIPart)?.approval?.id ?? "";
+      await chat.addToolApprovalResponse({ id: card, approved: false, reason: "no" });
+      await until("the end", () => chat.status === "ready" && state()[0] === "output-denied");
+      expect((await api(on(), "you", "GET", `/api/approvals/${card}`)).body).toMatchObject({ state: "rejected", decidedBy: "you" });
+      transport.close();
     });
   });
 }

@@ -25,11 +25,11 @@ export function reloadScenarios(wire: Wire, at: () => Server): void {
 
     it("[H4] [C28] a reload in mid-answer gets the whole of it, while the first page goes on or goes away", async () => {
       const client = await fresh();
-      const first = client.say("say 60 words");
+      const first = client.say("say 200 words");
       await until("the first words", () => client.text.split(" ").length > 5);
       const page = await reload(client);
       await page.expectInStep({ posts: 0, gets: 1 });
-      expect(page.text.split(" ")).toHaveLength(60);
+      expect(page.text.split(" ")).toHaveLength(200);
       await first;
       await client.expectInStep({ posts: 1 });
     });
@@ -110,20 +110,20 @@ export function reloadScenarios(wire: Wire, at: () => Server): void {
 
     it("[C31] an answer cut in mid-word is made whole by sending again, every part once", async () => {
       const client = await fresh({ cutAfter: (request) => (request === 1 ? 600 : null) });
-      await client.say("say 40 words");
+      await client.say("say 200 words");
       expect(client.chat.status).toBe("error");
       expect(client.text.length).toBeGreaterThan(0);
       await client.chat.sendMessage();
       await client.expectInStep({ posts: 2 });
-      expect(client.text.split(" ")).toHaveLength(40);
+      expect(client.text.split(" ")).toHaveLength(200);
     });
 
     it("[C31] an answer cut in mid-word is made whole by resuming", async () => {
       const client = await fresh({ cutAfter: (request) => (request === 1 ? 600 : null) });
-      await client.say("say 40 words");
+      await client.say("say 200 words");
       await client.resume();
       await client.expectInStep({ posts: 1, gets: 1 });
-      expect(client.text.split(" ")).toHaveLength(40);
+      expect(client.text.split(" ")).toHaveLength(200);
     });
 
     it("[C5] an approval whose answer was cut is sent again: the money moves once", async () => {

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll } from "vitest";
 import { startServer, type Server } from "../../src/cli/server.js";
 import { approvalScenarios } from "./ai-sdk-approvals.js";
+import { browserScenarios } from "./ai-sdk-browser.js";
 import { WIRES } from "./ai-sdk-kit.js";
 import { pushScenarios } from "./ai-sdk-push.js";
 import { reloadScenarios } from "./ai-sdk-reload.js";
 
 let server: Server;
 beforeAll(async () => {
-  server = await startServer({ vars: { DEMO_DELAY_MS: "3" } });
+  server = await startServer({ vars: { DEMO_DELAY_MS: "1" } });
 });
 afterAll(() => server.stop());
 
@@ -16,3 +17,4 @@ for (const wire of WIRES) {
   reloadScenarios(wire, () => server);
 }
 pushScenarios(() => server);
+browserScenarios(() => server);
