@@ -21,6 +21,7 @@ export interface Env extends ToolEnv {
   MODEL_STALL_SECONDS?: string;
   EXPIRES_IN_SECONDS?: string;
   STEPS_PER_RUN?: string;
+  OPERATORS?: string;
 }
 
 export interface Settings {

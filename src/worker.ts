@@ -4,6 +4,7 @@ import { approvals } from "./routes/approvals.js";
 import { chat } from "./routes/chat.js";
 import { conversations } from "./routes/conversations.js";
 import { ledger } from "./routes/ledger.js";
+import { operator } from "./routes/status.js";
 import { problem, Refusal, notFound } from "./routes/problem.js";
 import { session } from "./routes/session.js";
 import { readSettings } from "./settings.js";
@@ -28,6 +29,7 @@ export const app = new Hono<App>()
   .route("/api/chat", chat)
   .route("/api/approvals", approvals)
   .route("/api", ledger)
+  .route("/api", operator)
   .all("/api/*", () => notFound())
   .get("*", async (c) => {
     const asset = await c.env.ASSETS.fetch(c.req.raw);

@@ -8,13 +8,16 @@ import { pausePointNumber } from "../core/ids.js";
 import { Journal, type Changes } from "../core/journal.js";
 import type { DecisionOutcome } from "../core/pause-point.js";
 import type { Actor, Clock, Ports } from "../core/ports.js";
+import type { ObjectStatus } from "../protocol/status.js";
 import { conversationView, pausePointView, runView } from "../core/views.js";
 import { readSettings, type Env, type Settings } from "../settings.js";
 import { acknowledge, acknowledgeDecision } from "./acks.js";
 import { Chat, chatRequest } from "./chat.js";
 import { wholeMessage, wholeMessages } from "./pages.js";
 import { SqliteStore } from "./journal.js";
-import { Outbox } from "./outbox.js";
+import { span } from "./spans.js";
+import { objectStatus } from "./status.js";
+import { Outbox, type Reindexed } from "./outbox.js";
 import { Sockets } from "./sockets.js";
 import { Timers } from "./timers.js";
 
@@ -61,7 +64,8 @@ export class Conversation extends DurableObject<Env> {
         if (!last) this.#sockets.delta(flush);
         this.#chat.live(flush);
       },
-      log: (event, fields) => console.log(JSON.stringify({ event, conversation: ctx.id.name ?? null, ...fields })),
+      log: this.#log,
+      span,
     };
     this.engine = new Engine(ports);
     this.#outbox = new Outbox(ports, this.journal, env.DB);
@@ -153,6 +157,27 @@ export class Conversation extends DurableObject<Env> {
     return this.#asOwner(actor, "delete", (tx) => tx.patchConversation({ deletedAt: tx.now, title: "", pausePointId: null }));
   }
 
+  /** Sends everything to D1 again (H21); only for the owner. */
+  async reindexAs(actor: Actor): Promise<CommandOutcome | Reindexed> {
+    const outcome = this.#asOwner(actor, "reindex", () => {});
+    return outcome.status === "applied" ? ((await this.reindex()) ?? NOT_FOUND) : outcome;
+  }
+
+  /** Sends everything to D1 again, a tombstone too, for the operator; null when this object has no conversation. */
+  async reindex(): Promise<Reindexed | null> {
+    if (!this.journal.read.get("conversation")) return null;
+    const sent = await this.#outbox.reindex(crypto.randomUUID());
+    // Another epoch: each device says hello again and gets a snapshot (S2).
+    if (sent.status !== "unreachable") this.#sockets.drop();
+    return sent;
+  }
+
+  /** What an operator may know of this conversation; null when there is none. */
+  async status(): Promise<ObjectStatus | null> {
+    const alarm = await this.ctx.storage.getAlarm();
+    return this.journal.read.get("conversation") ? objectStatus(this.journal, earliest(this.engine.nextDue(), this.#outbox.nextDue()), alarm) : null;
+  }
+
   /** The routes that stream: the socket, and the AI SDK's chat. `x-actor` was made by the Worker from what it verified. */
   override async fetch(request: Request): Promise<Response> {
     const actor = JSON.parse(request.headers.get("x-actor") ?? "null") as Actor;
@@ -188,12 +213,13 @@ export class Conversation extends DurableObject<Env> {
       this.#outbox.deliver();
       this.#timers.arm();
     } catch (error) {
-      console.error(JSON.stringify({ event: "reconcile.failed", conversation: this.ctx.id.name ?? null, error: String(error) }));
+      this.#log("reconcile.failed", { error: String(error) }, console.error);
       this.#timers.retryAt(Date.now() + 10_000);
     }
   }
 
   #committed(changes: Changes): void {
+    for (const { event, fields } of changes.lines) this.#log(event, fields);
     try {
       this.#sockets.changed(changes);
     } catch (error) {
@@ -205,7 +231,11 @@ export class Conversation extends DurableObject<Env> {
     this.#outbox.changed(changes);
   }
 
-  readonly #untold = (error: unknown): void => console.error(JSON.stringify({ event: "tell.failed", conversation: this.ctx.id.name ?? null, error: String(error) }));
+  readonly #untold = (error: unknown): void => this.#log("tell.failed", { error: String(error) }, console.error);
+
+  // An object that was reached by its platform id alone has no name; its journal knows it then.
+  readonly #log = (event: string, fields: Record<string, string | number | null>, write: (line: string) => void = console.log): void =>
+    write(JSON.stringify({ event, conversation: this.ctx.id.name ?? this.journal.read.get("conversation")?.id ?? null, ...fields }));
 
   #decide(actor: Actor, decisions: Decision[], opId: string | null): Decided[] {
     if (!this.#exists()) return decisions.map(() => ({ code: "not_found", message: NOT_FOUND.message, card: null }));

@@ -14,7 +14,24 @@ const newId = (): string => `c_${[...crypto.getRandomValues(new Uint8Array(16))]
 
 type Remote<Method> = Method extends (...values: infer Values) => infer Result ? (...values: Values) => Promise<Awaited<Result>> : never;
 type ConversationStub = {
-  [Name in "create" | "describe" | "run" | "messages" | "message" | "pausePoint" | "decide" | "cancel" | "rename" | "setMember" | "remove" | "fetch"]: Remote<Conversation[Name]>;
+  [
+    Name in
+      | "create"
+      | "describe"
+      | "run"
+      | "messages"
+      | "message"
+      | "pausePoint"
+      | "decide"
+      | "cancel"
+      | "rename"
+      | "setMember"
+      | "remove"
+      | "fetch"
+      | "reindex"
+      | "reindexAs"
+      | "status"
+  ]: Remote<Conversation[Name]>;
 };
 
 /** The object of a conversation id; throws a 404 for what is not one. */
@@ -23,6 +40,8 @@ export function objectOf(env: Env, id: string | null): ConversationStub {
   // The runtime's own stub type does not end on recursive JSON types, so its methods are restated above.
   return env.CONVERSATION.getByName(id) as unknown as ConversationStub;
 }
+
+export const INDEX_UNREACHABLE = "The index did not answer, so nothing was changed. Try again in a minute.";
 
 export const limitOf = (text: string | undefined): number => Math.min(100, Math.max(1, Number.parseInt(text ?? "50", 10) || 50));
 
@@ -54,6 +73,11 @@ export const conversations = new Hono<App>()
     const { runId } = await readBody(c.req.raw, cancelBody);
     const outcome = await objectOf(c.env, c.req.param("id")).cancel(c.var.actor, runId);
     return outcome.status === "rejected" ? refused(outcome) : c.json({ status: outcome.status });
+  })
+  .post("/:id/reindex", async (c) => {
+    const outcome = await objectOf(c.env, c.req.param("id")).reindexAs(c.var.actor);
+    if (outcome.status === "unreachable") return problem(503, "index_unreachable", INDEX_UNREACHABLE);
+    return outcome.status === "rejected" ? refused(outcome) : c.json(outcome);
   })
   .put("/:id/members/:person", async (c) => {
     const { role } = await readBody(c.req.raw, memberBody);
