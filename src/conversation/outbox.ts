@@ -180,7 +180,15 @@ const isBehind = (row: { version: number; mirrored: number; parked: 0 | 1 }): bo
 /** A pause point without what people and the model wrote in it. */
 const emptied = (row: PausePointRow): PausePointRow => ({
   ...row,
-  ...{ title: "", summary: "", description: "", options: null, payload: null, payloadSchema: null, payloadOverride: null, choice: null, reply: null },
+  title: "",
+  summary: "",
+  description: "",
+  options: null,
+  payload: null,
+  payloadSchema: null,
+  payloadOverride: null,
+  choice: null,
+  reply: null,
 });
 
 /** Whether D1 has judged the statement itself, rather than failed to run it. */
