@@ -9,7 +9,10 @@ import { duration } from "../lib/time.js";
 /** For the deployment's operators: what runs and waits, and which conversations look wrong (H16). */
 export function StatusPage({ onMenu }: { onMenu(): void }) {
   const status = useFetched(api.status, null);
-  usePolling(useCallback(status.again, []), 15_000);
+  usePolling(
+    useCallback(() => status.again(), []),
+    15_000,
+  );
   const { value } = status;
   return (
     <>
