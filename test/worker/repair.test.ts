@@ -230,6 +230,25 @@ it("[H15] deleting empties what people and the model wrote, in D1 too", async ()
   for (const row of results) expect(row).toMatchObject(empty);
 });
 
+it("[H15] [H21] a card that D1 never had arrives empty when its conversation was deleted meanwhile", async () => {
+  let broken = false;
+  control.db = batches((real) => (broken ? Promise.reject(new Error("D1_ERROR: storage is down")) : real()));
+  const id = await newConversation();
+  const laptop = await Device.connect(id, "ana");
+  await delivered(id);
+  broken = true;
+  await laptop.say("ask me for my name");
+  await laptop.card();
+  await laptop.rest("suspended");
+  await api("ana", "DELETE", `/api/conversations/${id}`);
+  broken = false;
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 600_000 });
+  await runDurableObjectAlarm(stubOf(id));
+  await delivered(id);
+  const { results } = await env.DB.prepare("SELECT state, title, description, options, payload FROM pause_points WHERE conversation_id = ?").bind(id).all();
+  expect(results).toEqual([{ state: "cancelled", title: "", description: "", options: null, payload: null }]);
+});
+
 it("[H16] a full cycle is logged line by line with ids, and never with a text, a payload, a reply or a result", async () => {
   const lines: string[] = [];
   for (const name of ["log", "error", "warn"] as const) vi.spyOn(console, name).mockImplementation((line) => void lines.push(String(line)));
