@@ -1,4 +1,5 @@
 import { abortAllDurableObjects, env, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { tracing } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { control, resetControl } from "./entry.js";
 import { api, Device, migrateD1, newConversation, stubOf } from "./kit.js";
@@ -269,6 +270,16 @@ it("[H16] a full cycle is logged line by line with ids, and never with a text, a
   expect(count("outbox.delivered")).toBeGreaterThan(0);
   expect(events.find((line) => line["event"] === "pause_point.settled")).toMatchObject({ pausePoint: card.id, run: "r1", state: "approved" });
   expect(lines.join("\n")).not.toMatch(/secret|ana|ben/);
+});
+
+it("[H16] model and tool calls run in spans of the platform's traces", async () => {
+  const entered = vi.spyOn(tracing, "enterSpan");
+  const id = await newConversation();
+  const laptop = await Device.connect(id, "ana");
+  await laptop.say("Transfer 50 EUR from operations to savings");
+  await laptop.rest("completed");
+  // D1 makes spans of its own.
+  expect(entered.mock.calls.map(([name]) => name).filter((name) => !name.startsWith("d1_"))).toEqual(["model", "tool", "model"]);
 });
 
 it("[H16] status counts what runs and waits, asks the objects that look wrong, and is for operators", async () => {
