@@ -30,6 +30,7 @@ export interface Env extends ToolEnv {
   AUTO_CONTINUE?: string;
   /** May hold secrets: never logged, never shown. */
   MCP_SERVERS?: string;
+  OPERATORS?: string;
 }
 
 export interface Settings {

@@ -1,3 +1,4 @@
+import { loggable } from "./protocol/loggable.js";
 import { Hono } from "hono";
 import { guard, page, type App } from "./auth/guard.js";
 import { approvals } from "./routes/approvals.js";
@@ -5,6 +6,7 @@ import { chat } from "./routes/chat.js";
 import { chatSocket } from "./routes/chat-socket.js";
 import { conversations } from "./routes/conversations.js";
 import { ledger } from "./routes/ledger.js";
+import { operator } from "./routes/status.js";
 import { problem, Refusal, notFound } from "./routes/problem.js";
 import { session } from "./routes/session.js";
 import { readSettings } from "./settings.js";
@@ -30,6 +32,7 @@ export const app = new Hono<App>()
   .route("/api/chat", chatSocket)
   .route("/api/approvals", approvals)
   .route("/api", ledger)
+  .route("/api", operator)
   .all("/api/*", () => notFound())
   .get("*", async (c) => {
     const asset = await c.env.ASSETS.fetch(c.req.raw);
@@ -41,7 +44,7 @@ export const app = new Hono<App>()
   })
   .onError((error) => {
     if (error instanceof Refusal) return error.response;
-    console.error(JSON.stringify({ event: "request.failed", error: error.message }));
+    console.error(JSON.stringify({ event: "request.failed", error: loggable(error) }));
     return problem(500, "internal", "Something went wrong here, and it has been logged. What you sent may not have been done: look, then try again.");
   });
 

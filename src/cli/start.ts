@@ -68,7 +68,7 @@ const server = start([WRANGLER, "dev", "--local", ...own, ...vars, ...options], 
 current = server;
 
 // wrangler's notes about what it fetches and which keys it knows would fill the first screen; what went wrong must not be hidden.
-const NOISE = /Request\.cf|workers\.cloudflare\.com|at GetAddrInfo|AI bindings always access|update available|telemetry|"event":"(pause_point|call)\./i;
+const NOISE = /Request\.cf|workers\.cloudflare\.com|at GetAddrInfo|AI bindings always access|update available|telemetry|"event":"(pause_point|call|run|step|text|conversation)\./i;
 let announced = false;
 for (const stream of [server.child.stdout, server.child.stderr]) {
   let rest = "";

@@ -1,3 +1,4 @@
+import { loggable } from "../protocol/loggable.js";
 import { DurableObject } from "cloudflare:workers";
 import type { Decision } from "../protocol/commands.js";
 import type { Conversation as ConversationEntity, MessageStep, PausePoint, Role, Run } from "../protocol/entities.js";
@@ -9,6 +10,7 @@ import { pausePointNumber } from "../core/ids.js";
 import { Journal, type Changes } from "../core/journal.js";
 import type { DecisionOutcome } from "../core/pause-point.js";
 import type { Actor, Clock, Ports } from "../core/ports.js";
+import type { ObjectStatus } from "../protocol/status.js";
 import { conversationView, pausePointView, runView } from "../core/views.js";
 import { McpCatalog } from "../mcp/offer.js";
 import { readSettings, type Env, type Settings } from "../settings.js";
@@ -17,7 +19,9 @@ import { Chat, chatRequest } from "./chat.js";
 import { CHAT_TAG, ChatSockets } from "./chat-sockets.js";
 import { branchPage, wholeMessage, type Page } from "./pages.js";
 import { SqliteStore } from "./journal.js";
-import { Outbox } from "./outbox.js";
+import { span } from "./spans.js";
+import { objectStatus } from "./status.js";
+import { Outbox, type Reindexed } from "./outbox.js";
 import { Sockets } from "./sockets.js";
 import { Timers } from "./timers.js";
 
@@ -53,12 +57,11 @@ export class Conversation extends DurableObject<Env> {
     super(ctx, env);
     const settings = this.settings();
     this.journal = new Journal(new SqliteStore(ctx.storage), clock.now);
-    const log: Ports["log"] = (event, fields) => console.log(JSON.stringify({ event, conversation: ctx.id.name ?? null, ...fields }));
     const ports: Ports = {
       journal: this.journal,
       clock,
       model: settings.model,
-      ...this.#agent(settings, log),
+      ...this.#agent(settings),
       env,
       limits: settings.limits,
       resume: settings.resume,
@@ -68,7 +71,8 @@ export class Conversation extends DurableObject<Env> {
         if (!last) this.#sockets.delta(flush);
         this.#chat.live(flush);
       },
-      log,
+      log: this.#log,
+      span,
     };
     this.engine = new Engine(ports);
     this.#outbox = new Outbox(ports, this.journal, env.DB);
@@ -96,15 +100,16 @@ export class Conversation extends DurableObject<Env> {
   }
 
   /** The agent with the tools of MCP servers, when the settings name any. */
-  #agent({ agent, mcpServers, shipped }: Settings, log: Ports["log"]): Pick<Ports, "agent" | "discover"> {
+  #agent({ agent, mcpServers, shipped }: Settings): Pick<Ports, "agent" | "discover"> {
     if (mcpServers.length === 0) return { agent };
-    const catalog = new McpCatalog(mcpServers, this.journal, { taken: new Set(shipped.keys()), log, now: clock.now });
+    const catalog = new McpCatalog(mcpServers, this.journal, { taken: new Set(shipped.keys()), log: this.#log, now: clock.now });
     return { agent: (skill) => agent(skill, catalog.offers()), discover: () => catalog.discover() };
   }
 
   /** Makes the conversation; the same again, by its owner, finds it made. */
-  create(owner: string, made: { title?: string | undefined; skill: string }): ConversationEntity | null {
-    const id = this.ctx.id.name;
+  create(owner: string, made: { id: string; title?: string | undefined; skill: string }): ConversationEntity | null {
+    // An object that was reached by its platform id has no name for the rest of its life.
+    const id = this.ctx.id.name ?? made.id;
     if (!id) throw new Error("A conversation's object is reached by its name.");
     if (!this.journal.read.get("conversation"))
       this.journal.transaction("create", (tx) => createConversation(tx, { id, owner, title: made.title ?? "", skill: made.skill, epoch: crypto.randomUUID() }));
@@ -171,6 +176,27 @@ export class Conversation extends DurableObject<Env> {
     return this.#exists() ? this.engine.remove(actor) : NOT_FOUND;
   }
 
+  /** Sends everything to D1 again (H21); only for the owner. */
+  async reindexAs(actor: Actor): Promise<CommandOutcome | Reindexed> {
+    const outcome = this.#asOwner(actor, "reindex", () => {});
+    return outcome.status === "applied" ? ((await this.reindex()) ?? NOT_FOUND) : outcome;
+  }
+
+  /** Sends everything to D1 again, a tombstone too, for the operator; null when this object has no conversation. */
+  async reindex(): Promise<Reindexed | null> {
+    if (!this.journal.read.get("conversation")) return null;
+    const sent = await this.#outbox.reindex(crypto.randomUUID());
+    // Another epoch: each device says hello again and gets a snapshot (S2).
+    if (sent.status !== "unreachable") this.#sockets.drop();
+    return sent;
+  }
+
+  /** What an operator may know of this conversation; null when there is none. */
+  async status(): Promise<ObjectStatus | null> {
+    const alarm = await this.ctx.storage.getAlarm();
+    return this.journal.read.get("conversation") ? objectStatus(this.journal, earliest(this.engine.nextDue(), this.#outbox.nextDue()), alarm) : null;
+  }
+
   /** The routes that stream: the socket, and the AI SDK's chat. `x-actor` was made by the Worker from what it verified. */
   override async fetch(request: Request): Promise<Response> {
     const actor = JSON.parse(request.headers.get("x-actor") ?? "null") as Actor;
@@ -207,12 +233,13 @@ export class Conversation extends DurableObject<Env> {
       this.#outbox.deliver();
       this.#timers.arm();
     } catch (error) {
-      console.error(JSON.stringify({ event: "reconcile.failed", conversation: this.ctx.id.name ?? null, error: String(error) }));
+      this.#log("reconcile.failed", { error: loggable(error) }, console.error);
       this.#timers.retryAt(Date.now() + 10_000);
     }
   }
 
   #committed(changes: Changes): void {
+    for (const { event, fields } of changes.lines) this.#log(event, fields);
     try {
       this.#sockets.changed(changes);
     } catch (error) {
@@ -230,7 +257,11 @@ export class Conversation extends DurableObject<Env> {
     return this.ctx.getTags(socket).includes(CHAT_TAG) ? this.#chatSockets : this.#sockets;
   }
 
-  readonly #untold = (error: unknown): void => console.error(JSON.stringify({ event: "tell.failed", conversation: this.ctx.id.name ?? null, error: String(error) }));
+  readonly #untold = (error: unknown): void => this.#log("tell.failed", { error: loggable(error) }, console.error);
+
+  // An object that was reached by its platform id alone has no name; its journal knows it then.
+  readonly #log = (event: string, fields: Record<string, string | number | null>, write: (line: string) => void = console.log): void =>
+    write(JSON.stringify({ event, conversation: this.ctx.id.name ?? this.journal.read.get("conversation")?.id ?? null, ...fields }));
 
   #decide(actor: Actor, decisions: Decision[], opId: string | null): Decided[] {
     if (!this.#exists()) return decisions.map(() => ({ code: "not_found", message: NOT_FOUND.message, card: null }));

@@ -1,5 +1,6 @@
 import {
   KEYS,
+  type Backlog,
   type CallRow,
   type ChangedRows,
   type Key,
@@ -24,11 +25,12 @@ CREATE TABLE conversation (
   state TEXT NOT NULL CHECK (state IN ('idle','running','paused')), pause_point_id TEXT, head INTEGER NOT NULL, head_id TEXT,
   next_position INTEGER NOT NULL, next_pause_point INTEGER NOT NULL, turn INTEGER NOT NULL, lingering INTEGER,
   epoch TEXT NOT NULL, seq INTEGER NOT NULL, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, deleted_at INTEGER,
-  version INTEGER NOT NULL, mirrored INTEGER NOT NULL, schema INTEGER NOT NULL DEFAULT 1, head_by TEXT, head_op TEXT, word TEXT
+  version INTEGER NOT NULL, mirrored INTEGER NOT NULL, schema INTEGER NOT NULL DEFAULT 1, head_by TEXT, head_op TEXT, word TEXT,
+  parked INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE members (
   person TEXT PRIMARY KEY, role TEXT NOT NULL CHECK (role IN ('owner','approver','viewer')), removed INTEGER NOT NULL,
-  version INTEGER NOT NULL, mirrored INTEGER NOT NULL
+  version INTEGER NOT NULL, mirrored INTEGER NOT NULL, parked INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE TABLE steps (
   position INTEGER NOT NULL, step INTEGER NOT NULL, seq INTEGER NOT NULL, message_id TEXT NOT NULL, parent INTEGER NOT NULL, parent_id TEXT,
@@ -61,7 +63,7 @@ CREATE TABLE pause_points (
   on_expiry TEXT NOT NULL CHECK (on_expiry IN ('continue','halt')), created_at INTEGER NOT NULL, expires_at INTEGER, decided_at INTEGER,
   decision TEXT, decided_by TEXT, decided_device TEXT, decided_via TEXT, op_id TEXT, title TEXT NOT NULL, summary TEXT NOT NULL,
   options TEXT, choice TEXT, reply TEXT, description TEXT NOT NULL, payload TEXT, payload_override TEXT, payload_schema TEXT,
-  for_person TEXT, replaced_by TEXT, replaced_op TEXT
+  for_person TEXT, replaced_by TEXT, replaced_op TEXT, raised INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE catalog (server TEXT PRIMARY KEY, tools TEXT NOT NULL, seen_at INTEGER NOT NULL) WITHOUT ROWID;
 `;
@@ -80,6 +82,9 @@ ALTER TABLE runs ADD COLUMN begun_op TEXT;
 ALTER TABLE pause_points ADD COLUMN for_person TEXT;
 ALTER TABLE pause_points ADD COLUMN replaced_by TEXT;
 ALTER TABLE pause_points ADD COLUMN replaced_op TEXT;
+ALTER TABLE pause_points ADD COLUMN raised INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE conversation ADD COLUMN parked INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE members ADD COLUMN parked INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE catalog (server TEXT PRIMARY KEY, tools TEXT NOT NULL, seen_at INTEGER NOT NULL) WITHOUT ROWID;
 `,
 };
@@ -137,6 +142,11 @@ export class SqliteStore implements Store {
 
   purge(): void {
     for (const table of ["members", "steps", "runs", "calls", "pause_points", "catalog"]) this.storage.sql.exec(`DELETE FROM ${table}`);
+  }
+
+  raise(floor: number): void {
+    this.storage.sql.exec("UPDATE members SET version = max(version, ?1) + 1, mirrored = 0, parked = 0", floor);
+    this.storage.sql.exec("UPDATE pause_points SET raised = raised + max(version, ?1) + 1 - version, version = max(version, ?1) + 1, mirrored = 0, parked = 0", floor);
   }
 
   insert<T extends Table>(table: T, row: Tables[T]): void {
@@ -230,6 +240,15 @@ export class SqliteStore implements Store {
 
   undelivered(limit: number): PausePointRow[] {
     return this.#rows("SELECT * FROM pause_points WHERE version > mirrored AND parked = 0 ORDER BY n LIMIT ?", limit);
+  }
+
+  backlog(): Backlog {
+    const [found] = this.#rows<Backlog>(`WITH behind (parked, at) AS (
+      SELECT parked, updated_at FROM conversation WHERE version > mirrored
+      UNION ALL SELECT parked, (SELECT updated_at FROM conversation) FROM members WHERE version > mirrored
+      UNION ALL SELECT parked, coalesce(decided_at, created_at) FROM pause_points WHERE version > mirrored)
+      SELECT count(*) - coalesce(sum(parked), 0) AS undelivered, coalesce(sum(parked), 0) AS parked, min(CASE parked WHEN 0 THEN at END) AS oldest FROM behind`);
+    return found ?? { undelivered: 0, parked: 0, oldest: null };
   }
 
   // An object without a conversation has no tables, and must not get any by being asked (DESIGN §5).

@@ -1,8 +1,11 @@
+import { loggable } from "../protocol/loggable.js";
 import type { Changes, Journal, Transaction } from "../core/journal.js";
-import type { ConversationRow, MemberRow, PausePointRow } from "../core/rows.js";
+import { pausePointId } from "../core/ids.js";
+import type { ConversationRow, Key, MemberRow, PausePointRow } from "../core/rows.js";
 import type { Ports } from "../core/ports.js";
 import { upsertConversation, upsertMember } from "../store/conversations.js";
-import { upsertPausePoint } from "../store/pause-points.js";
+import { emptyPausePoints, upsertPausePoint } from "../store/pause-points.js";
+import { heldVersion } from "../store/repair.js";
 
 /** A delivery that takes longer has failed (H21): D1 has been seen to stall for a minute. */
 const DELIVERY_MS = 10_000;
@@ -17,9 +20,20 @@ interface Load {
   pausePoints: PausePointRow[];
 }
 
+/** How sending everything again went. `sent`: D1 has not taken all of it yet; the alarm goes on. */
+export type Reindexed = { status: "delivered" | "sent"; rows: number } | { status: "unreachable" };
+
+/** A statement and the row whose version it carries; none for a statement that carries no row. */
+interface Sent {
+  table: "conversation" | "members" | "pausePoints";
+  key: Key;
+  version: number | null;
+  statement: D1PreparedStatement;
+}
+
 /** Carries to D1 every row whose `version` is ahead of what D1 has taken: those rows are the outbox. */
 export class Outbox {
-  #delivering = false;
+  #delivering: Promise<void> | null = null;
   #gathering: (() => void) | null = null;
   #failures = 0;
   #notBefore = 0;
@@ -42,8 +56,31 @@ export class Outbox {
     this.#gathering?.();
     this.#gathering = null;
     if (this.#delivering || this.journal.now() < this.#notBefore || !this.#load()) return;
-    this.#delivering = true;
-    this.ports.background(this.#deliverAll().finally(() => (this.#delivering = false)));
+    this.#delivering = this.#deliverAll().finally(() => (this.#delivering = null));
+    this.ports.background(this.#delivering);
+  }
+
+  /**
+   * Sends everything again, above whatever D1 holds, after D1 was restored or lost (H21). Versions are raised even
+   * where D1 holds less: what is under way from before is then an older version, here and there.
+   */
+  async reindex(epoch: string): Promise<Reindexed> {
+    let held: number;
+    try {
+      const members = this.journal.read.members().map(({ person }) => person);
+      held = await this.#withTimeLimit(heldVersion(this.db, this.journal.conversation().id, members));
+    } catch (error) {
+      this.ports.log("reindex.failed", { error: loggable(error) });
+      return { status: "unreachable" };
+    }
+    this.journal.transaction("reindex", (tx) => tx.reindex(held, epoch));
+    const rows = this.journal.read.backlog().undelivered;
+    this.#notBefore = 0;
+    for (let round = 0; round < 2; round += 1) {
+      this.deliver();
+      await this.#delivering;
+    }
+    return { status: this.journal.read.backlog().undelivered === 0 ? "delivered" : "sent", rows };
   }
 
   /** When undelivered rows need the alarm; null when there are none. */
@@ -58,46 +95,60 @@ export class Outbox {
         this.#failures = 0;
         this.#notBefore = 0;
       } catch (error) {
-        if (isRefusal(error) && (await this.#parkRefused(load.pausePoints))) continue;
+        if (isRefusal(error) && (await this.#parkRefused(load))) continue;
         this.#failures += 1;
         this.#notBefore = this.journal.now() + Math.min(MOST_WAIT_MS, 1000 * 2 ** this.#failures);
-        this.ports.log("outbox.failed", { failures: this.#failures, error: error instanceof Error ? error.message : String(error) });
+        this.ports.log("outbox.failed", { failures: this.#failures, error: loggable(error) });
         return;
       }
     }
   }
 
   async #send(load: Load): Promise<void> {
-    const conversation = this.journal.conversation();
-    await this.#withTimeLimit(
-      this.db.batch([
-        ...(load.conversation ? [upsertConversation(this.db, load.conversation)] : []),
-        ...load.members.map((row) => upsertMember(this.db, conversation.id, row)),
-        ...load.pausePoints.map((row) => upsertPausePoint(this.db, conversation, row)),
-      ]),
-    );
+    const statements = this.#statements(load);
+    await this.#withTimeLimit(this.db.batch(statements.map(({ statement }) => statement)));
     this.journal.transaction("mirrored", (tx) => {
       // The version that was sent, not the one the row has by now (H21).
-      if (load.conversation) tx.mirrored("conversation", [], load.conversation.version);
-      for (const row of load.members) tx.mirrored("members", [row.person], row.version);
-      for (const row of load.pausePoints) tx.mirrored("pausePoints", [row.n], row.version);
+      for (const { table, key, version } of statements) if (version !== null) tx.mirrored(table, key, version);
       this.#purgeIfTold(tx);
     });
+    this.ports.log("outbox.delivered", { rows: statements.length });
   }
 
-  /** A row that D1 refuses for good is parked, so that it holds up no others. True when one was. */
-  async #parkRefused(rows: PausePointRow[]): Promise<boolean> {
+  /** What carries a load, and the row that each statement carries. A deleted conversation's texts are emptied there too (H15). */
+  #statements(load: Load): Sent[] {
+    const conversation = this.journal.conversation();
+    const sent: Sent[] = [];
+    if (load.conversation) {
+      sent.push({ table: "conversation", key: [], version: load.conversation.version, statement: upsertConversation(this.db, load.conversation) });
+      if (conversation.deletedAt !== null) sent.push({ table: "pausePoints", key: [], version: null, statement: emptyPausePoints(this.db, conversation.id) });
+    }
+    for (const row of load.members) sent.push({ table: "members", key: [row.person], version: row.version, statement: upsertMember(this.db, conversation.id, row) });
+    for (const row of load.pausePoints)
+      sent.push({
+        table: "pausePoints",
+        key: [row.n],
+        version: row.version,
+        statement: upsertPausePoint(this.db, conversation, conversation.deletedAt === null ? row : emptied(row)),
+      });
+    return sent;
+  }
+
+  /** Each row that D1 refuses for good is parked at its version, so that it holds up no others. True when one was. */
+  async #parkRefused(load: Load): Promise<boolean> {
     let parked = false;
-    for (const row of rows) {
+    for (const { table, key, version, statement } of this.#statements(load)) {
       try {
-        await this.#withTimeLimit(upsertPausePoint(this.db, this.journal.conversation(), row).run());
+        await this.#withTimeLimit(statement.run());
       } catch (error) {
-        if (!isRefusal(error)) return parked;
+        if (!isRefusal(error) || version === null) return parked;
         this.journal.transaction("park", (tx) => {
-          tx.park(row.n);
+          tx.park(table, key, version);
           this.#purgeIfTold(tx);
         });
-        this.ports.log("outbox.parked", { pausePoint: row.n });
+        // A member's key is a person's name, which no log line has.
+        const pausePoint = table === "pausePoints" ? pausePointId(this.journal.conversation().id, Number(key[0])) : null;
+        this.ports.log("outbox.parked", { table, pausePoint, version });
         parked = true;
       }
     }
@@ -119,12 +170,28 @@ export class Outbox {
   #load(): Load | null {
     const row = this.journal.read.get("conversation");
     if (!row) return null;
-    const conversation = row.version > row.mirrored ? row : null;
-    const members = this.journal.read.members().filter((member) => member.version > member.mirrored);
+    const conversation = isBehind(row) ? row : null;
+    const members = this.journal.read.members().filter(isBehind);
     const pausePoints = this.journal.read.undelivered(BATCH);
     return conversation || members.length || pausePoints.length ? { conversation, members, pausePoints } : null;
   }
 }
+
+const isBehind = (row: { version: number; mirrored: number; parked: 0 | 1 }): boolean => row.version > row.mirrored && !row.parked;
+
+/** A pause point without what people and the model wrote in it. */
+const emptied = (row: PausePointRow): PausePointRow => ({
+  ...row,
+  title: "",
+  summary: "",
+  description: "",
+  options: null,
+  payload: null,
+  payloadSchema: null,
+  payloadOverride: null,
+  choice: null,
+  reply: null,
+});
 
 /** Whether D1 has judged the statement itself, rather than failed to run it. */
 const isRefusal = (error: unknown): boolean => error instanceof Error && /SQLITE_CONSTRAINT|SQLITE_TOOBIG|SQLITE_MISMATCH/.test(error.message);

@@ -19,6 +19,7 @@ export function createConversation(tx: Transaction, made: { id: string; owner: s
     deletedAt: null,
     version: 1,
     mirrored: 0,
+    parked: 0,
     headBy: null,
     headOp: null,
     word: null,

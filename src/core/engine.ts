@@ -1,3 +1,4 @@
+import { loggable } from "../protocol/loggable.js";
 import type { Decision } from "../protocol/commands.js";
 import type { LiveAttempt } from "../protocol/frames.js";
 import { chooseHead, regenerate, type BranchCommand } from "./branches.js";
@@ -114,7 +115,7 @@ export class Engine {
       while (await this.#turn());
     } catch (error) {
       this.#driving = false;
-      this.ports.log("driver.failed", { error: error instanceof Error ? error.message : String(error) });
+      this.ports.log("driver.failed", { error: loggable(error) });
     }
   }
 

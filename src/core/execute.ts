@@ -4,10 +4,10 @@ import type { Transaction } from "./journal.js";
 import type { CallRow, RunRow } from "./rows.js";
 import { storedJson } from "./outcome.js";
 import { isIdempotent, parseInput, policyOf } from "./policy.js";
-import type { Ports } from "./ports.js";
+import { spanned, type Ports } from "./ports.js";
 import { askWhatHappened } from "./run.js";
 import { holdsWord } from "./told-by-message.js";
-import type { Tool } from "./tool.js";
+import type { Tool, ToolContext } from "./tool.js";
 
 // One try of one call: begun in the journal, executed, and its end recorded if nobody settled it before.
 
@@ -54,6 +54,11 @@ function whyNotAsShown(tool: Tool | undefined, input: Json | undefined, call: Ca
 /** Runs the tool until it ends, its time is up, or the signal is aborted and the tool heeds it. Never throws. */
 export async function runTool(ports: Ports, attempt: Try, abort: AbortController): Promise<TryResult> {
   const context = { idempotencyKey: attempt.key, signal: abort.signal, conversationId: ports.journal.conversation().id, person: attempt.person, env: ports.env };
+  const attributes = { conversation: context.conversationId, run: runId(attempt.call.turn), call: attempt.call.toolCallId, tries: attempt.call.tries };
+  return spanned(ports, "tool", attributes, () => untilEnd(ports, attempt, abort, context));
+}
+
+function untilEnd(ports: Ports, attempt: Try, abort: AbortController, context: ToolContext): Promise<TryResult> {
   return new Promise((resolve) => {
     const cancel = ports.clock.after(attempt.tool.timeoutMs, () => {
       resolve({ end: "timed_out" });
@@ -91,7 +96,6 @@ export function recordResult(ports: Ports, tx: Transaction, attempt: Try, result
   if (!run || !current || current.tries !== call.tries) return false;
   const live = run.status === "running" || run.status === "suspended";
   const patch = withoutWord(ended(ports, tx.now, result), tx.conversation.word);
-  ports.log("call.ended", { run: runId(call.turn), call: call.toolCallId, end: result.end });
   const uncertain = result.end === "unknown" || (result.end === "timed_out" && !isIdempotent(tool, input));
   if (uncertain && live) {
     askWhatHappened(ports, tx, run, current, result.end === "timed_out" ? "timed_out" : "threw");

@@ -1,5 +1,6 @@
 import {
   KEYS,
+  type Backlog,
   type CallRow,
   type ChangedRows,
   type Key,
@@ -37,6 +38,12 @@ export class MemoryStore implements Store {
 
   purge(): void {
     for (const table of ["members", "steps", "runs", "calls", "pausePoints", "catalog"] as const) this.#rows[table].clear();
+  }
+
+  raise(floor: number): void {
+    const lifted = (row: { version: number }): { version: number; mirrored: number; parked: 0 } => ({ version: Math.max(row.version, floor) + 1, mirrored: 0, parked: 0 });
+    for (const row of this.members()) this.update("members", [row.person], lifted(row));
+    for (const row of this.pausePointsFrom(0)) this.update("pausePoints", [row.n], { ...lifted(row), raised: row.raised + Math.max(row.version, floor) + 1 - row.version });
   }
 
   insert<T extends Table>(table: T, row: Tables[T]): void {
@@ -131,6 +138,18 @@ export class MemoryStore implements Store {
     return this.pausePointsFrom(0)
       .filter((row) => row.version > row.mirrored && !row.parked)
       .slice(0, limit);
+  }
+
+  backlog(): Backlog {
+    const conversation = this.get("conversation");
+    const at = conversation?.updatedAt ?? 0;
+    const rows = [
+      ...(conversation ? [{ ...conversation, at }] : []),
+      ...this.members().map((row) => ({ ...row, at })),
+      ...this.pausePointsFrom(0).map((row) => ({ ...row, at: row.decidedAt ?? row.createdAt })),
+    ].filter((row) => row.version > row.mirrored);
+    const waiting = rows.filter((row) => !row.parked);
+    return { undelivered: waiting.length, parked: rows.length - waiting.length, oldest: waiting.length ? Math.min(...waiting.map((row) => row.at)) : null };
   }
 
   #steps(where: (row: StepRow) => boolean): StepRow[] {

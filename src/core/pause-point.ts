@@ -40,7 +40,7 @@ export function decide(ports: Ports, tx: Transaction, actor: Actor, decision: De
     return expired(tx.store.get("pausePoints", n) ?? row);
   }
   // A card that an edit has replaced is decided by its version only: without one nobody has seen it (H12).
-  if ((decision.version ?? 1) !== row.version) return changed(row);
+  if ((decision.version ?? 1 + row.raised) !== row.version) return changed(row);
   return decideNow(ports, tx, actor, row, decision, opId);
 }
 
@@ -203,7 +203,6 @@ export function settlePausePoint(ports: Ports, tx: Transaction, row: PausePointR
   if (call) tx.updateCall(call, callAfter(ports, tx, row, call, settlement), { state: "awaiting" });
   const run = liveRun(tx);
   if (run?.turn === row.turn) resume(tx, run);
-  ports.log("pause_point.settled", { pausePoint: pausePointId(tx.conversation.id, row.n), state: settlement.state });
   return true;
 }
 

@@ -47,7 +47,13 @@ export interface Ports {
   live(flush: LiveAttempt, last: boolean): void;
   /** One line for the operator: ids and numbers, never texts or payloads (H16). */
   log(event: string, fields: Record<string, string | number | null>): void;
+  /** Does the work inside a span of the platform's traces. The attributes are ids and numbers, never texts (H16). */
+  span?<T>(name: string, attributes: Record<string, string | number>, work: () => Promise<T>): Promise<T>;
 }
+
+/** Does the work inside a span where there are traces, and else just does it. */
+export const spanned = <T>(ports: Pick<Ports, "span">, name: string, attributes: Record<string, string | number>, work: () => Promise<T>): Promise<T> =>
+  ports.span ? ports.span(name, attributes, work) : work();
 
 /** Who does something, and from where. Made by the server from what it verified. */
 export interface Actor {

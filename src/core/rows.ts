@@ -40,6 +40,8 @@ export interface ConversationRow {
   deletedAt: number | null;
   version: number;
   mirrored: number;
+  /** D1 has refused this version for good (H21). */
+  parked: 0 | 1;
   /** Who chose the head last, and the `opId` of that (S5). */
   headBy: string | null;
   headOp: string | null;
@@ -53,6 +55,7 @@ export interface MemberRow {
   removed: 0 | 1;
   version: number;
   mirrored: number;
+  parked: 0 | 1;
 }
 
 export interface StepRow {
@@ -173,6 +176,8 @@ export interface PausePointRow {
   /** Whose edit replaced the card last, and the `opId` of that (S5, H12). */
   replacedBy: string | null;
   replacedOp: string | null;
+  /** How much of `version` came of reindexing, which does not change what the card shows (H21). */
+  raised: number;
 }
 
 /** The tools of an MCP server as it last described them: what a call is shown, parsed and judged by. */
@@ -225,6 +230,13 @@ export interface ChangedRows {
   pausePoints: PausePointRow[];
 }
 
+/** What D1 has not taken, over all mirrored tables: rows to send, since when at least one waits, and rows it refused. */
+export interface Backlog {
+  undelivered: number;
+  oldest: number | null;
+  parked: number;
+}
+
 /** What can be asked of the rows. */
 export interface Reads {
   get<T extends Table>(table: T, ...key: Key): Tables[T] | null;
@@ -245,6 +257,7 @@ export interface Reads {
   /** Rows with a larger `seq`, at most `limit` of each kind. */
   changedSince(seq: number, limit: number): ChangedRows;
   undelivered(limit: number): PausePointRow[];
+  backlog(): Backlog;
 }
 
 /** Where the rows are: SQLite in the object, maps in memory. One contract suite runs against both. */
@@ -254,6 +267,8 @@ export interface Store extends Reads {
   /** Makes the tables. Writes nothing else. */
   create(): void;
   insert<T extends Table>(table: T, row: Tables[T]): void;
+  /** Lifts the versions of all members and pause points above `floor`, to be sent again, parked ones too (H21). */
+  raise(floor: number): void;
   /** Removes every row but the conversation's own. */
   purge(): void;
   /** One statement: changes the row of this key when every column of `when` has that value. Says whether it did. */

@@ -6,7 +6,7 @@ import { runId, toolCallId } from "./ids.js";
 import { isLive, type Transaction } from "./journal.js";
 import type { CallRow, RunRow } from "./rows.js";
 import { admitCall } from "./policy.js";
-import type { Ports } from "./ports.js";
+import { spanned, type Ports } from "./ports.js";
 import { deliverQueued, finishRun, insertAssistantStep, settle } from "./run.js";
 import { wordSentence } from "./told-by-message.js";
 import type { StoredPart } from "./views.js";
@@ -46,17 +46,16 @@ export async function streamStep(ports: Ports, run: RunRow, isExecuting: (call: 
     const messages = modelHistory(journal.read, run, limits.contextTokens);
     const modelTools = [...tools.values()].map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
     const named = new CallIds(run);
-    for await (const chunk of untilTimeout(
-      ports,
-      ports.model({ system: word === null ? system : system + wordSentence(word), messages, tools: modelTools, signal: abort.signal }),
-      abort,
-    )) {
-      if (chunk.type === "error") throw new Error(String(chunk["errorText"]));
-      if (chunk.type === "finish" || chunk.type === "message-metadata") countTokens(usage, chunk);
-      if (!STREAMED.has(chunk.type)) continue;
-      if (!live.push(named.rename(chunk), limits.stepBytes)) throw new Error("The model's answer is longer than one step may be, so it was cut.");
-      if (named.count > limits.callsPerStep) throw new Error(`The model proposed more than ${limits.callsPerStep} calls at once, so none of them was taken.`);
-    }
+    const asked = { system: word === null ? system : system + wordSentence(word), messages, tools: modelTools, signal: abort.signal };
+    await spanned(ports, "model", { conversation: journal.conversation().id, run: runId(run.turn), step: run.step, attempt: run.attempt }, async () => {
+      for await (const chunk of untilTimeout(ports, ports.model(asked), abort)) {
+        if (chunk.type === "error") throw new Error(String(chunk["errorText"]));
+        if (chunk.type === "finish" || chunk.type === "message-metadata") countTokens(usage, chunk);
+        if (!STREAMED.has(chunk.type)) continue;
+        if (!live.push(named.rename(chunk), limits.stepBytes)) throw new Error("The model's answer is longer than one step may be, so it was cut.");
+        if (named.count > limits.callsPerStep) throw new Error(`The model proposed more than ${limits.callsPerStep} calls at once, so none of them was taken.`);
+      }
+    });
     if (live.parts.length === 0) failure = "The model gave an empty answer. Write again to try once more.";
   } catch (error) {
     failure = error instanceof Error ? error.message : String(error);

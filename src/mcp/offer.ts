@@ -1,3 +1,4 @@
+import { loggable } from "../protocol/loggable.js";
 import type { Journal } from "../core/journal.js";
 import type { Ports } from "../core/ports.js";
 import type { Tool } from "../core/tool.js";
@@ -110,7 +111,7 @@ export class McpCatalog {
     try {
       this.#keep(server, heard.tools, heard.leftOut);
     } catch (error) {
-      log("mcp.not_kept", { server: server.name, error: error instanceof Error ? error.message : String(error) });
+      log("mcp.not_kept", { server: server.name, error: loggable(error) });
     }
   }
 

@@ -98,6 +98,8 @@ export type SentEmail = z.infer<typeof sentEmail>;
 /** `GET /api/me`. */
 export const me = z.object({
   person: z.string(),
+  /** May see the deployment's status. */
+  operator: z.boolean(),
   model: z.string(),
   demo: z.boolean(),
   version: z.string(),

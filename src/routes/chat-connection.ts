@@ -1,3 +1,4 @@
+import { loggable } from "../protocol/loggable.js";
 import * as z from "zod";
 import { localPerson } from "../auth/local.js";
 import type { DownstreamFrame, UpstreamFrame } from "../conversation/chat-sockets.js";
@@ -137,7 +138,7 @@ export class ChatConnection {
     const { requestId } = message;
     const id = await conversationIdOf(this.actor.person, chat.id);
     // An id of the caller's own choosing makes its conversation on first use; one of ours must exist.
-    if (id !== chat.id && message.type === "send" && message.request.kind !== "answers") await objectOf(this.env, id).create(this.actor.person, { skill: DEFAULT_SKILL });
+    if (id !== chat.id && message.type === "send" && message.request.kind !== "answers") await objectOf(this.env, id).create(this.actor.person, { id, skill: DEFAULT_SKILL });
     const refusal = chat.socket ? null : await this.#connect(chat, id);
     if (refusal === null && chat.socket) {
       if (chat.waiting !== null && this.#requests.has(chat.waiting)) send(chat.socket, { type: "resume", requestId: chat.waiting });
@@ -209,7 +210,7 @@ export class ChatConnection {
       .then(
         () => {},
         (error: unknown) => {
-          console.error(JSON.stringify({ event: "chat_socket.failed", error: String(error) }));
+          console.error(JSON.stringify({ event: "chat_socket.failed", error: loggable(error) }));
           if (requestId !== null)
             this.#refuse(requestId, problem(500, "internal", "Something went wrong here, and it has been logged. What you sent may not have been done: look, then try again."));
         },

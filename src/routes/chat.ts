@@ -48,7 +48,7 @@ export const chat = new Hono<App>()
     if ("refusal" in read) return read.refusal;
     const object = objectOf(c.env, id);
     // An id of the caller's own choosing makes its conversation on first use; one of ours must exist.
-    if (id !== body.id && read.request.kind !== "answers") await object.create(c.var.actor.person, { skill: DEFAULT_SKILL });
+    if (id !== body.id && read.request.kind !== "answers") await object.create(c.var.actor.person, { id, skill: DEFAULT_SKILL });
     const response = await object.fetch(
       new Request("https://object/chat", { method: "POST", body: JSON.stringify(read.request), headers: { "x-actor": JSON.stringify(c.var.actor) } }),
     );

@@ -15,9 +15,25 @@ const newId = (): string => `c_${[...crypto.getRandomValues(new Uint8Array(16))]
 
 type Remote<Method> = Method extends (...values: infer Values) => infer Result ? (...values: Values) => Promise<Awaited<Result>> : never;
 type ConversationStub = {
-  [Name in "create" | "describe" | "run" | "messages" | "message" | "pausePoint" | "decide" | "cancel" | "rename" | "head" | "setMember" | "remove" | "fetch"]: Remote<
-    Conversation[Name]
-  >;
+  [
+    Name in
+      | "create"
+      | "describe"
+      | "run"
+      | "messages"
+      | "message"
+      | "pausePoint"
+      | "decide"
+      | "cancel"
+      | "rename"
+      | "head"
+      | "setMember"
+      | "remove"
+      | "fetch"
+      | "reindex"
+      | "reindexAs"
+      | "status"
+  ]: Remote<Conversation[Name]>;
 };
 
 /** The object of a conversation id; throws a 404 for what is not one. */
@@ -27,6 +43,8 @@ export function objectOf(env: Env, id: string | null): ConversationStub {
   return env.CONVERSATION.getByName(id) as unknown as ConversationStub;
 }
 
+export const INDEX_UNREACHABLE = "The index did not answer, so nothing was changed. Try again in a minute.";
+
 export const limitOf = (text: string | undefined): number => Math.min(100, Math.max(1, Number.parseInt(text ?? "50", 10) || 50));
 
 export const conversations = new Hono<App>()
@@ -34,7 +52,8 @@ export const conversations = new Hono<App>()
     const body = await readBody(c.req.raw, createConversationBody);
     const skill = body.skill ?? DEFAULT_SKILL;
     if (!skills.has(skill)) return problem(422, "unknown_skill", `There is no skill "${skill}". The skills are: ${[...skills.keys()].join(", ")}.`);
-    const made = await objectOf(c.env, newId()).create(c.var.actor.person, { title: body.title, skill });
+    const id = newId();
+    const made = await objectOf(c.env, id).create(c.var.actor.person, { id, title: body.title, skill });
     return c.json(made, 201);
   })
   .get("/", async (c) => c.json(await listConversations(c.env.DB, c.var.actor.person, limitOf(c.req.query("limit")), c.req.query("cursor") ?? null)))
@@ -57,6 +76,11 @@ export const conversations = new Hono<App>()
     const { runId } = await readBody(c.req.raw, cancelBody);
     const outcome = await objectOf(c.env, c.req.param("id")).cancel(c.var.actor, runId);
     return outcome.status === "rejected" ? refused(outcome) : c.json({ status: outcome.status });
+  })
+  .post("/:id/reindex", async (c) => {
+    const outcome = await objectOf(c.env, c.req.param("id")).reindexAs(c.var.actor);
+    if (outcome.status === "unreachable") return problem(503, "index_unreachable", INDEX_UNREACHABLE);
+    return outcome.status === "rejected" ? refused(outcome) : c.json(outcome);
   })
   .put("/:id/members/:person", async (c) => {
     const { role } = await readBody(c.req.raw, memberBody);

@@ -3,6 +3,7 @@ import { setCookie } from "hono/cookie";
 import * as z from "zod";
 import packageJson from "../../package.json" with { type: "json" };
 import type { App } from "../auth/guard.js";
+import { isOperator } from "../auth/operator.js";
 import { COOKIE, isName } from "../auth/local.js";
 import { readSettings } from "../settings.js";
 import { skills } from "../skills/index.js";
@@ -16,7 +17,14 @@ export const session = new Hono<App>()
   .get("/api/me", (c) => {
     const read = readSettings(c.env);
     const { modelName: model, demo } = read.ok ? read.settings : { modelName: "", demo: false };
-    return c.json({ person: c.var.actor.person, model, demo, version: packageJson.version, skills: [...skills.values()].map(({ name, title }) => ({ name, title })) });
+    return c.json({
+      person: c.var.actor.person,
+      operator: isOperator(c.env, c.var.actor.person),
+      model,
+      demo,
+      version: packageJson.version,
+      skills: [...skills.values()].map(({ name, title }) => ({ name, title })),
+    });
   })
   .post("/auth/local", async (c) => {
     const { name } = await readBody(c.req.raw, z.object({ name: z.string() }));

@@ -82,6 +82,16 @@ export function upsertPausePoint(db: D1Database, conversation: { id: string; own
     );
 }
 
+/** Empties what people and the model wrote in the pause points of a deleted conversation (H15). What is not there yet comes empty. */
+export function emptyPausePoints(db: D1Database, conversationId: string): D1PreparedStatement {
+  return db
+    .prepare(
+      `UPDATE pause_points SET title = '', summary = '', description = '', options = NULL, payload = NULL, payload_schema = NULL,
+       payload_override = NULL, choice = NULL, reply = NULL WHERE conversation_id = ?`,
+    )
+    .bind(conversationId);
+}
+
 const listRow = z.object({
   id: z.string(),
   conversation_id: z.string(),

@@ -9,6 +9,7 @@ import { Approvals } from "./pages/Approvals.js";
 import { Chat } from "./pages/Chat.js";
 import { Home } from "./pages/Home.js";
 import { LedgerPage } from "./pages/Ledger.js";
+import { StatusPage } from "./pages/Status.js";
 import { thisDevice } from "./sync/device.js";
 
 const LISTS_EVERY_MS = 30_000;
@@ -43,6 +44,7 @@ export function App() {
             <Route path="/">{() => <Home onMenu={onMenu} />}</Route>
             <Route path="/c/:id">{({ id }) => <Chat key={id} conversationId={id} onMenu={onMenu} onStir={lists.stir} />}</Route>
             <Route path="/approvals">{() => <Approvals items={lists.approvals} error={lists.approvalsError} titles={titles} onMenu={onMenu} />}</Route>
+            <Route path="/status">{() => <StatusPage onMenu={onMenu} />}</Route>
             <Route path="/ledger">{() => <LedgerPage onMenu={onMenu} stir={lists.stirs} />}</Route>
             <Route>
               <TopBar title="Not found" onMenu={onMenu} />

@@ -117,7 +117,26 @@ scenario("[H16] what happens is logged with ids, never with texts, payloads or r
   await world.text("secret-text");
   await world.approve(1, { reply: "secret-reply" });
   const logged = JSON.stringify(world.logs);
-  expect(world.logs.map((line) => line.event)).toEqual(["pause_point.settled", "call.ended", "step.failed"]);
+  expect(world.logs.map((line) => line.event)).toEqual([
+    "conversation.created",
+    "member.set",
+    "member.set",
+    "member.set",
+    "text.taken",
+    "run.started",
+    "step.committed",
+    "call.awaiting",
+    "pause_point.opened",
+    "run.suspended",
+    "pause_point.settled",
+    "call.ready",
+    "run.resumed",
+    "call.started",
+    "call.succeeded",
+    "step.failed",
+    "step.committed",
+    "run.ended",
+  ]);
   expect(logged).toContain("r1-0-0");
   expect(logged).not.toContain("secret");
 });

@@ -146,9 +146,9 @@ export const FAULTS: Fault[] = [
   {
     rule: "H16",
     fault: "a person's words are logged",
-    file: "src/core/pause-point.ts",
-    find: "state: settlement.state });",
-    replace: "state: settlement.state, reply: settlement.reply ?? null });",
+    file: "src/core/journal.ts",
+    find: "state: patch.state ?? row.state });",
+    replace: "state: patch.state ?? row.state, reply: patch.reply ?? null });",
     tests: "core",
   },
   {
@@ -189,8 +189,8 @@ export const FAULTS: Fault[] = [
     rule: "H21",
     fault: "the newest version counts as sent",
     file: "src/conversation/outbox.ts",
-    find: 'tx.mirrored("pausePoints", [row.n], row.version);',
-    replace: 'tx.mirrored("pausePoints", [row.n], tx.store.get("pausePoints", row.n)?.version ?? 0);',
+    find: "tx.mirrored(table, key, version);",
+    replace: "tx.mirrored(table, key, tx.store.get(table, ...key)?.version ?? 0);",
     tests: "outbox",
   },
   {

@@ -109,7 +109,10 @@ export class World {
     journal.events = {
       arm: () => {},
       rolledBack: () => {},
-      committed: (changes) => void this.changes.push(changes),
+      committed: (changes) => {
+        this.changes.push(changes);
+        this.logs.push(...changes.lines.map(({ event, fields }) => ({ event, ...fields })));
+      },
       untold: (error) => void this.logs.push({ event: "tell.failed", error: String(error) }),
     };
     const engine = new Engine({

@@ -20,6 +20,7 @@ const notes: Record<ConversationListItem["state"], string> = { idle: "", running
 
 export function Sidebar({ conversations, error, waiting, open, onClose }: Props) {
   const [path] = useLocation();
+  const { me } = useSession();
   const now = Date.now();
   const to = (href: string, icon: IconName, children: ReactNode) => (
     <Link href={href} aria-current={path === href ? "page" : undefined} onClick={onClose}>
@@ -50,6 +51,7 @@ export function Sidebar({ conversations, error, waiting, open, onClose }: Props)
           </>,
         )}
         {to("/ledger", "ledger", "Ledger")}
+        {me?.operator && to("/status", "list", "Status")}
       </nav>
       <div className="side-h">
         <span>Conversations</span>

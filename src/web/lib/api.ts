@@ -1,4 +1,5 @@
 import type { MessageStep, PausePoint } from "../../protocol/entities.js";
+import type { Status } from "../../protocol/status.js";
 import type { ApprovalListItem, ConversationListItem, Ledger, Me, Problem, SentEmail } from "../../protocol/http.js";
 
 /** The server refused, or could not be reached. `message` is for people. */
@@ -55,5 +56,6 @@ export const api = {
   pendingApprovals: () => call<Page<ApprovalListItem>>("GET", "/api/approvals?state=pending"),
   approval: (id: string) => call<PausePoint>("GET", `/api/approvals/${encodeURIComponent(id)}`),
   ledger: () => call<Ledger>("GET", "/api/ledger"),
+  status: () => call<Status>("GET", "/api/status"),
   emails: () => call<{ items: SentEmail[] }>("GET", "/api/emails"),
 };
