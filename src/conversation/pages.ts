@@ -1,7 +1,9 @@
 import type { MessageStep } from "../protocol/entities.js";
 import { byteLength } from "../protocol/json.js";
 import type { Journal } from "../core/journal.js";
+import type { RunRow } from "../core/rows.js";
 import { branchUp } from "../core/branches.js";
+import { runId } from "../core/ids.js";
 import { messageStepView } from "../core/views.js";
 
 /** In a frame, a part over this size is cut and says so; the whole is fetched by `GET …/messages/:id` (H20). */
@@ -25,9 +27,28 @@ export function pageBefore(journal: Journal, before: number, limit: number, byte
 export function branchPage(journal: Journal, before: number | null, limit: number, bytes: number): Page {
   if (before !== null) return wholeMessages(journal, branchUp(journal.read, journal.read.message(before)[0]?.parent ?? 0), limit, bytes);
   const { head } = journal.conversation();
-  const waiting = journal.liveRun() ? journal.read.queued(head).map((row) => row.position) : [];
-  return wholeMessages(journal, [...waiting.toReversed(), ...branchUp(journal.read, head)], limit, bytes);
+  const run = journal.liveRun();
+  const waiting = run ? journal.read.queued(head).map((row) => row.position) : [];
+  const page = wholeMessages(journal, [...waiting.toReversed(), ...branchUp(journal.read, head)], limit, bytes);
+  // A message that has no step yet still has its place, or the texts that wait for it would stand before it.
+  const place = page.steps.findIndex(({ position }) => waiting.includes(position));
+  if (run && place !== -1 && journal.read.message(run.position).length === 0) page.steps.splice(place, 0, notYetWritten(run));
+  return page;
 }
+
+const notYetWritten = ({ messageId, position, step, parentId, turn, startedAt }: RunRow): MessageStep => ({
+  messageId,
+  position,
+  step,
+  parentId,
+  role: "assistant",
+  parts: [],
+  calls: [],
+  runId: runId(turn),
+  author: null,
+  delivery: "sent",
+  createdAt: startedAt,
+});
 
 /**
  * Messages at these positions, newest first, until there are `limit` steps or `bytes` are used up; given oldest

@@ -10,7 +10,7 @@ import type { Transaction } from "./journal.js";
 import type { CallRow, RunRow } from "./rows.js";
 import { decide, expireDue, type DecisionOutcome } from "./pause-point.js";
 import type { Actor, Ports } from "./ports.js";
-import { settle, liveRun } from "./run.js";
+import { finishRun, liveRun, settle } from "./run.js";
 import { beginAttempt, streamStep, type Streaming } from "./stream.js";
 
 /**
@@ -116,6 +116,29 @@ export class Engine {
     } catch (error) {
       this.#driving = false;
       this.ports.log("driver.failed", { error: loggable(error) });
+      this.#countFailure();
+    }
+  }
+
+  /** A driver that fails for a reason of its own has made no progress either: after three times the run ends (H18). */
+  #countFailure(): void {
+    const { journal, limits, log } = this.ports;
+    try {
+      journal.transaction("driver_failed", (tx) => {
+        const run = liveRun(tx);
+        if (run?.status !== "running") return;
+        if (run.fruitless < limits.fruitless) tx.countAttempt(run.turn, { attempt: run.attempt, fruitless: run.fruitless + 1 }, { status: "running", attempt: run.attempt });
+        else
+          finishRun(
+            tx,
+            run,
+            "failed",
+            "error",
+            "Something went wrong here several times, so the run has ended. Write again to try once more; if it stays so, the operator's log says why.",
+          );
+      });
+    } catch (error) {
+      log("driver.failed", { error: loggable(error) });
     }
   }
 

@@ -133,25 +133,40 @@ function contradiction(decisions: Decision[]): string | null {
 }
 
 /** Decides in one transaction per object; the answers are in the order of the decisions. */
-async function decideAll(c: { env: App["Bindings"]; var: App["Variables"] }, decisions: Decision[]): Promise<Decided[]> {
+async function decideAll(c: { env: App["Bindings"]; var: App["Variables"] }, decisions: Decision[]): Promise<(Decided | typeof UNAVAILABLE)[]> {
   const byObject = Map.groupBy(decisions, (decision) => conversationOf(decision.pausePointId));
-  const answers = new Map<Decision, Decided>();
+  const answers = new Map<Decision, Decided | typeof UNAVAILABLE>();
   for (const [id, group] of byObject) {
-    const outcomes: Decided[] = id === null ? [] : await objectOf(c.env, id).decide(c.var.actor, group);
+    // One conversation that fails must not hide what became of the others.
+    const outcomes: (Decided | typeof UNAVAILABLE)[] =
+      id === null
+        ? []
+        : await objectOf(c.env, id)
+            .decide(c.var.actor, group)
+            .catch(() => group.map(() => UNAVAILABLE));
     for (const [place, decision] of group.entries())
       answers.set(decision, outcomes[place] ?? { code: "not_found", message: "There is no such pause point, or it is not yours to see.", card: null });
   }
   return decisions.flatMap((decision) => answers.get(decision) ?? []);
 }
 
+const UNAVAILABLE = {
+  code: "unavailable",
+  message: "The conversation did not answer, so it is not known whether this was decided. Send it again: a decision is taken once.",
+} as const;
+
 /** One item of a batch. What there isn't and what is another's read the same. */
-function asResult({ code, message, card, faults }: Decided): object {
+function asResult(outcome: Decided | typeof UNAVAILABLE): object {
+  if (outcome.code === "unavailable") return { status: 503, ...outcome, pausePoint: null };
+  const { code, message, card, faults } = outcome;
   const status = DECISION_STATUS[code];
   if (code === "not_found") return { status, code, message: "There is no such thing here, or it is not yours to see.", pausePoint: null };
   return { status, code, message, pausePoint: card, ...(faults ? { faults } : {}) };
 }
 
-function asDecision({ code, message, card, faults }: Decided): Response {
+function asDecision(outcome: Decided | typeof UNAVAILABLE): Response {
+  if (outcome.code === "unavailable") return problem(503, outcome.code, outcome.message);
+  const { code, message, card, faults } = outcome;
   const status = DECISION_STATUS[code];
   if (code === "not_found") return notFound();
   if (status === 200) return Response.json({ code, message, pausePoint: card });

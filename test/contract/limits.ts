@@ -139,6 +139,25 @@ scenario("[H20] [C59] a user's text and a tool's input at the limit are taken, o
   expect(world.model.lastResult()).toMatchObject({ outcome: "failed", message: expect.stringContaining("too large") });
 });
 
+scenario("[H18] a driver that fails for a reason of its own ends the run after a few tries, and the next text works", async (world) => {
+  world.model.plan(say("Hello again."));
+  const { agent } = world;
+  world.agent = () => {
+    throw new Error("a skill that throws");
+  };
+  await world.text("hi");
+  for (let tries = 0; tries < 5 && world.status === "running"; tries += 1) {
+    world.engine.reconcile();
+    await settled();
+  }
+  expect(world.status).toBe("failed");
+  expect(world.transcript.at(-1)).toBe("[error]");
+  expect(world.logs.filter(({ event }) => event === "driver.failed").length).toBeLessThanOrEqual(4);
+  world.agent = agent;
+  await world.text("again");
+  expect(world.transcript.at(-1)).toBe("Hello again.");
+});
+
 scenario("[H20] [C59] a tool's result over the limit is cut with a note", async (world) => {
   const limit = world.limits.toolResultBytes;
   world.tools.set("look", makeTool(world.runs, { name: "look", policy: () => ({ verdict: "allow" }), execute: async (input) => "x".repeat((input as { n: number }).n) }));

@@ -164,8 +164,19 @@ describe.each(WIRES)("a stock AI SDK client over %s and what models stream", (wi
     const other = new Client(server, { id: client.id });
     await other.say("and this");
     expect(other.transient.map(({ type }) => type)).toEqual(["data-queued"]);
+    // The answer has its place before the text that waits, though no step of it is stored.
+    const meanwhile = await history(server, client.id);
+    expect(meanwhile.map(({ role, parts }) => [role, parts.length])).toEqual([
+      ["user", 1],
+      ["assistant", 0],
+      ["user", 1],
+    ]);
+    const reloaded = new Client(server, { id: client.id, messages: meanwhile });
+    const replayed = reloaded.resume();
+    await until("the same words", () => reloaded.text.length > 0);
     script.release();
-    await Promise.all([first, resumed]);
+    await Promise.all([first, resumed, replayed]);
+    await reloaded.expectInStep({ posts: 0, gets: 1 });
     // A stream carries no person's text, so that one comes with the next look at the history.
     expect(normal(page.chat.messages)).toEqual(normal((await history(server, client.id)).filter(({ id }) => id !== other.chat.messages[0]?.id)));
     expect(page.chat.messages.map(({ id }) => id)).toEqual([client.chat.messages[0]?.id, "m2", "m4"]);

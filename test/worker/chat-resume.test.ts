@@ -197,4 +197,18 @@ describe("several decisions in one request", () => {
     await mine.device.rest("completed");
     expect(runs).toHaveLength(1);
   });
+
+  it("[C4] a conversation that does not answer hides nothing of the others, and its decision can be sent again", async () => {
+    const mine = await waiting(5);
+    const other = await waiting(6);
+    control.transaction = (name, _, conversation) => (name === "decide" && conversation === other.id ? "die" : "live");
+    const request = { decisions: [approve(other.cards[0]!), approve(mine.cards[0]!)] };
+    expect((await decide("ben", request)).body.results.map((one: { status: number; code: string }) => [one.status, one.code])).toEqual([
+      [503, "unavailable"],
+      [200, "decided"],
+    ]);
+    control.transaction = null;
+    await abortAllDurableObjects();
+    expect((await decide("ben", request)).body.results.map((one: { code: string }) => one.code)).toEqual(["decided", "same"]);
+  });
 });
