@@ -46,6 +46,21 @@ export interface Settings {
   agent(skill: string, offers?: readonly McpOffer[]): { system: string; tools: Tools };
 }
 
+/** For an object of a deployment whose settings are wrong: it does nothing until they are mended. */
+export const outOfOrder: Settings = {
+  auth: "local",
+  modelName: "",
+  demo: false,
+  model: () => {
+    throw new Error("The settings of this deployment are wrong.");
+  },
+  limits: defaultLimits,
+  resume: { mode: "continue" },
+  mcpServers: [],
+  shipped: new Map(),
+  agent: () => ({ system: "", tools: new Map() }),
+};
+
 export interface Problem {
   setting: string;
   message: string;

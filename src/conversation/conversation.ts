@@ -13,7 +13,7 @@ import type { Actor, Clock, Ports } from "../core/ports.js";
 import type { ObjectStatus } from "../protocol/status.js";
 import { conversationView, pausePointView, runView } from "../core/views.js";
 import { McpCatalog } from "../mcp/offer.js";
-import { readSettings, type Env, type Settings } from "../settings.js";
+import { outOfOrder, readSettings, type Env, type Settings } from "../settings.js";
 import { acknowledge, acknowledgeDecision } from "./acks.js";
 import { Chat, chatRequest } from "./chat.js";
 import { CHAT_TAG, ChatSockets } from "./chat-sockets.js";
@@ -52,10 +52,12 @@ export class Conversation extends DurableObject<Env> {
   readonly #chatSockets: ChatSockets;
   readonly #outbox: Outbox;
   readonly #timers: Timers;
+  /** What is wrong with the settings of this deployment. */
+  #wrong: string | null = null;
 
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
-    const settings = this.settings();
+    const settings = this.#settingsOr(outOfOrder);
     this.journal = new Journal(new SqliteStore(ctx.storage), clock.now);
     const ports: Ports = {
       journal: this.journal,
@@ -92,6 +94,19 @@ export class Conversation extends DurableObject<Env> {
     this.#lookAfter();
   }
 
+  /**
+   * An object that could not be made would lose its alarm after six tries, and with it what it owes. So with wrong
+   * settings it is made, does nothing, and looks again in a minute.
+   */
+  #settingsOr(fallback: Settings): Settings {
+    try {
+      return this.settings();
+    } catch (error) {
+      this.#wrong = error instanceof Error ? error.message : String(error);
+      return fallback;
+    }
+  }
+
   /** The deployment's settings. The Worker has refused to serve when they are wrong. */
   protected settings(): Settings {
     const read = readSettings(this.env);
@@ -108,6 +123,7 @@ export class Conversation extends DurableObject<Env> {
 
   /** Makes the conversation; the same again, by its owner, finds it made. */
   create(owner: string, made: { id: string; title?: string | undefined; skill: string }): ConversationEntity | null {
+    if (this.#wrong !== null) throw new Error(this.#wrong);
     // An object that was reached by its platform id has no name for the rest of its life.
     const id = this.ctx.id.name ?? made.id;
     if (!id) throw new Error("A conversation's object is reached by its name.");
@@ -210,6 +226,7 @@ export class Conversation extends DurableObject<Env> {
   }
 
   override webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): void {
+    if (this.#wrong !== null) return this.#sockets.drop();
     this.#partOf(socket).message(socket, data);
   }
 
@@ -228,6 +245,10 @@ export class Conversation extends DurableObject<Env> {
 
   /** Settles what is due and starts what must go on; never waits for a run. When that fails it is tried again later. */
   #lookAfter(): void {
+    if (this.#wrong !== null) {
+      this.#log("settings.wrong", { problem: this.#wrong }, console.error);
+      return this.#timers.retryAt(Date.now() + 60_000);
+    }
     try {
       this.engine.reconcile();
       this.#outbox.deliver();
@@ -240,16 +261,20 @@ export class Conversation extends DurableObject<Env> {
 
   #committed(changes: Changes): void {
     for (const { event, fields } of changes.lines) this.#log(event, fields);
-    try {
-      this.#sockets.changed(changes);
-    } catch (error) {
-      // A device that was not told would miss it for ever: it says hello again instead.
-      this.#sockets.drop();
-      this.#untold(error);
+    // One that could not be told must not keep it from the others. A device would miss it for ever: it says hello again.
+    for (const [tell, mend] of [
+      [() => this.#sockets.changed(changes), () => this.#sockets.drop()],
+      [() => this.#chat.changed(), () => {}],
+      [() => this.#chatSockets.changed(changes), () => {}],
+      [() => this.#outbox.changed(changes), () => {}],
+    ] as const) {
+      try {
+        tell();
+      } catch (error) {
+        mend();
+        this.#untold(error);
+      }
     }
-    this.#chat.changed();
-    this.#chatSockets.changed(changes);
-    this.#outbox.changed(changes);
   }
 
   /** A device of ours, or a chat client of the AI SDK. */
@@ -278,6 +303,7 @@ export class Conversation extends DurableObject<Env> {
   }
 
   #exists(): boolean {
+    if (this.#wrong !== null) throw new Error(this.#wrong);
     const row = this.journal.read.get("conversation");
     return row !== null && row.deletedAt === null;
   }

@@ -12,7 +12,8 @@ import type { Asked } from "./main.ts";
 const ROOT = join(import.meta.dirname, "../..");
 const { values } = parseArgs({ options: { seed: { type: "string" }, minutes: { type: "string" }, conversations: { type: "string" } } });
 const number = (text: string | undefined, otherwise: number): number => {
-  const read = text === undefined ? otherwise : Number(text);
+  if (text === undefined) return otherwise;
+  const read = Number(text);
   if (!Number.isFinite(read) || read < 0) throw new Error(`"${text}" is no number.`);
   return read;
 };

@@ -1,7 +1,7 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { control, resetControl } from "./entry.js";
-import { Device, migrateD1, newConversation, stubOf } from "./kit.js";
+import { api, Device, migrateD1, newConversation, stubOf } from "./kit.js";
 
 beforeEach(migrateD1);
 afterEach(async () => {
@@ -35,4 +35,29 @@ it("[H4] [C22] an alarm whose handler crashes is set again, and the card then ex
   await runDurableObjectAlarm(stubOf(id));
   expect(again.cards.get(card.id)).toMatchObject({ state: "expired", version: 2 });
   expect(again.text).toMatch(/nobody decided/i);
+});
+
+it("[H4] a deploy with wrong settings loses nothing: the object looks again every minute, and goes on when they are mended", async () => {
+  const id = await newConversation();
+  const laptop = await Device.connect(id, "ana");
+  control.model = async function* () {
+    await new Promise(() => {});
+  };
+  await laptop.say("hello");
+  await laptop.rest("running");
+  await abortAllDurableObjects();
+  control.wrong = true;
+  control.model = null;
+  for (let tries = 0; tries < 8; tries += 1) {
+    expect(await runDurableObjectAlarm(stubOf(id))).toBe(true);
+    const alarm = await runInDurableObject(stubOf(id), (_, state) => state.storage.getAlarm());
+    expect(alarm).toBeGreaterThan(Date.now() + 50_000);
+    await abortAllDurableObjects();
+  }
+  await expect(api("ana", "GET", `/api/conversations/${id}`)).resolves.toMatchObject({ status: 500 });
+  await abortAllDurableObjects();
+  control.wrong = false;
+  await runDurableObjectAlarm(stubOf(id));
+  const again = await Device.connect(id, "ana", "again");
+  await again.rest("completed");
 });

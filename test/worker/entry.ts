@@ -13,13 +13,15 @@ export const control: {
   tools: Map<string, Tool> | null;
   limits: Partial<Limits>;
   resume: ResumeMode | null;
+  /** Objects find the settings of their deployment wrong. */
+  wrong: boolean;
   db: ((real: D1Database) => D1Database) | null;
   /** Called around every transaction of every object. `die`: this object does nothing from then on, and is to be aborted. */
   transaction: ((name: string, when: "before" | "after", conversation: string | undefined) => "die" | "live") | null;
-} = { model: null, tools: null, limits: {}, resume: null, db: null, transaction: null };
+} = { model: null, tools: null, limits: {}, resume: null, wrong: false, db: null, transaction: null };
 
 export function resetControl(): void {
-  Object.assign(control, { model: null, tools: null, limits: {}, resume: null, db: null, transaction: null });
+  Object.assign(control, { model: null, tools: null, limits: {}, resume: null, wrong: false, db: null, transaction: null });
 }
 
 /** The real conversation, with a test's model, tools, limits or D1, and its transactions observed. */
@@ -41,6 +43,7 @@ export class Conversation extends Real {
   }
 
   protected override settings(): Settings {
+    if (control.wrong) throw new Error("MODEL is wrong.");
     const settings = super.settings();
     return {
       ...settings,
