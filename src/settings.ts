@@ -91,7 +91,13 @@ export function readSettings(env: Env): { ok: true; settings: Settings } | { ok:
   const parsed = numbers.safeParse(env);
   if (!parsed.success) problems.push(...parsed.error.issues.map((issue) => ({ setting: String(issue.path[0]), message: `${String(issue.path[0])} is wrong: ${issue.message}.` })));
   const modes = resumeModes.safeParse(env);
-  if (!modes.success) problems.push(...modes.error.issues.map((issue) => ({ setting: String(issue.path[0]), message: `${String(issue.path[0])} is wrong: ${issue.message}.` })));
+  if (!modes.success)
+    problems.push(
+      ...modes.error.issues.map((issue) => {
+        const setting = issue.path[0] === "RESUME_MODE" ? "RESUME_MODE" : "AUTO_CONTINUE";
+        return { setting, message: `${setting} is ${JSON.stringify(env[setting])}. Use ${setting === "RESUME_MODE" ? "continue or message" : "true or false"}.` };
+      }),
+    );
   if (!env.DB) problems.push({ setting: "DB", message: "The D1 binding DB is missing. Create the database and bind it in wrangler.toml." });
   if (env.EMAIL && !env.EMAIL_FROM) problems.push({ setting: "EMAIL_FROM", message: "EMAIL is bound, but EMAIL_FROM, the sender's address, is not set." });
   const number = parsed.data ?? {};

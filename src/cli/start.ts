@@ -68,7 +68,8 @@ const server = start([WRANGLER, "dev", "--local", ...own, ...vars, ...options], 
 current = server;
 
 // wrangler's notes about what it fetches and which keys it knows would fill the first screen; what went wrong must not be hidden.
-const NOISE = /Request\.cf|workers\.cloudflare\.com|at GetAddrInfo|AI bindings always access|update available|telemetry|"event":"(pause_point|call|run|step|text|conversation)\./i;
+const NOISE =
+  /Request\.cf|workers\.cloudflare\.com|at GetAddrInfo|AI bindings always access|update available|telemetry|sentryErrorContext|ffi\.rs|"event":"(pause_point|call|run|step|text|conversation|member|outbox)\./i;
 let announced = false;
 for (const stream of [server.child.stdout, server.child.stderr]) {
   let rest = "";
@@ -79,14 +80,24 @@ for (const stream of [server.child.stdout, server.child.stderr]) {
       if (/error|✘/i.test(line) && !NOISE.test(line)) console.error(line);
       if (announced || !line.includes("Ready on")) continue;
       announced = true;
-      console.log(`
+      void announce();
+    }
+  });
+}
+
+/** Says where it is, or what is wrong with its settings: the server itself starts either way. */
+async function announce(): Promise<void> {
+  const wrong = await fetch(`http://127.0.0.1:${port}/api/me`).then(
+    async (answer) => (answer.status === 503 ? String(((await answer.json()) as { detail?: string }).detail) : null),
+    () => null,
+  );
+  if (wrong) return console.error(`\nHoldpoint serves nothing, because a setting is wrong. ${wrong}\nEnd this with Ctrl-C, mend it, and start again.`);
+  console.log(`
 Holdpoint is running at http://localhost:${port}
 
 Open it in two browsers, ask in one: Transfer 250 EUR from operations to savings
 and approve it in the other. Ctrl-C ends it.
 `);
-    }
-  });
 }
 const code = await server.ended;
 if (stopping) process.exit(0);

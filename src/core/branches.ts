@@ -48,7 +48,7 @@ export function messageNamed(reads: Reads, id: string): Pick<StepRow, "position"
 export function leaveRun(tx: Transaction, actor: Actor, withdraw: boolean | undefined, streaming: Streaming | null): CommandOutcome | null {
   const run = liveRun(tx);
   if (!run) return null;
-  if (!withdraw) return rejected("run_live", "The agent is still at work here. Wait until it has finished, or stop it first.");
+  if (!withdraw) return rejected("run_live", "A run is under way here, or waits for a decision. Decide, wait until it has finished, or stop it first.");
   finishRun(tx, run, "cancelled", "cancelled", `Cancelled by ${actor.person} on ${actor.device.name}.`, partialParts(run, streaming));
   tx.updateRun(run.turn, { cancelledBy: actor.person });
   return null;

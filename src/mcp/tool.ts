@@ -74,7 +74,7 @@ async function call(server: McpServer, described: DescribedTool, input: Json, { 
     });
   } catch (error) {
     if (error instanceof ChangedSinceShown) throw error;
-    const why = explain(server, error);
+    const why = explain(server, error).replace(/\.$/, "");
     if (!sent) throw new Error(`${why}. It has not run.`, { cause: error });
     if (isAnswer(error)) throw new Error(`${why}.`, { cause: error });
     if (calling.harmless) throw new Error(`${why}. The server says that calling this again does no harm.`, { cause: error });

@@ -125,7 +125,7 @@ const location: Reader = (clause) =>
 
 // Tools of MCP servers are not known here: they are called by name, with their input as JSON.
 const byName: Reader = (clause) => {
-  const match = /^(?:please\s+)?(?:use|call)\s+([a-z0-9-]{1,20}_[\w-]+)(?:\s+with\s+(\{.*\}))?[.!]?$/is.exec(clause);
+  const match = /^(?:please\s+)?(?:use|call)\s+([a-z][\w-]{0,63})(?:\s+with\s+(\{.*\}))?[.!]?$/is.exec(clause);
   if (!match?.[1]) return null;
   try {
     return { tool: match[1], input: JSON.parse(match[2] ?? "{}") as object, intent: `use ${match[1]}` };

@@ -100,7 +100,7 @@ function answer(turn: Turn, offered: ReadonlySet<string>): Answer {
     ...(special?.text ? [special.text] : []),
     ...(possible.length > 0 ? [`I will ${listed(possible.map(({ intent }) => intent))}.`] : []),
     ...missing.map(({ intent, tool }) => `I can't ${intent}: the tool ${tool} is not among mine in this conversation.`),
-    ...(requests.length === 0 && !special ? [help(offered)] : []),
+    ...(requests.length === 0 && !special ? [help(offered, /^\s*help\b/i.test(turn.texts.at(-1) ?? ""))] : []),
   ];
   const calls = [...possible.map(({ tool, input }) => ({ tool, input: JSON.stringify(input) })), ...(special?.calls ?? [])];
   return { ...special, text: special?.silent ? "" : paragraphs.join("\n\n"), calls };
@@ -119,9 +119,11 @@ const EXAMPLES: [tool: string, example: string][] = [
   ["wait_for_approval", "Ask me to fill in name and seats"],
 ];
 
-function help(offered: ReadonlySet<string>): string {
+function help(offered: ReadonlySet<string>, asked: boolean): string {
   const examples = EXAMPLES.filter(([tool]) => offered.has(tool)).map(([, example]) => `- ${example}`);
-  const intro = "I am a demo: a small offline program in place of a language model, and I did not understand that.";
+  const intro = asked
+    ? "I am a demo: a small offline program in place of a language model."
+    : "I am a demo: a small offline program in place of a language model, and I did not understand that.";
   return examples.length > 0 ? `${intro} These I do understand, also several in one message:\n\n${examples.join("\n")}` : intro;
 }
 

@@ -78,11 +78,17 @@ export function httpRequest({ allowlist, fetch = globalThis.fetch.bind(globalThi
   });
 }
 
+/** The runtime hides why a host was not reached behind a reference number, which tells nobody anything. */
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.startsWith("internal error") ? "its name could not be found, or nothing listens there." : message;
+}
+
 async function send(fetch: typeof globalThis.fetch, url: URL, method: Method, request: RequestInit): Promise<Response> {
   try {
     return await fetch(url, { ...request, method });
   } catch (error) {
-    if (reads(method)) throw new Error(`${url.host} did not answer: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    if (reads(method)) throw new Error(`${url.host} did not answer: ${reasonOf(error)}`, { cause: error });
     throw new OutcomeUnknown(`The connection to ${url.host} failed, so it is not known whether the request took effect.`, { cause: error });
   }
 }

@@ -48,7 +48,8 @@ export class Invariants {
 
   began(attempt: Begun): void {
     hold("H6", attempt.fits, () => `${attempt.key} was begun with an input that its tool does not take any more`);
-    this.#begun.push(attempt);
+    // An earlier try of the call has ended, and needs no telling.
+    this.#begun = [...this.#begun.filter(({ key }) => key !== attempt.key), attempt];
   }
 
   /** H7, H14, H17: one model call an attempt, when every call of the run has ended, and with a history that providers take. */

@@ -41,6 +41,7 @@ export function DeviceQuestion({ pausePoint, call }: { pausePoint: PausePoint; c
       tabIndex={-1}
       data-testid="card"
       data-band="pending"
+      data-risk={pausePoint.risk}
       data-state="pending"
       data-pause-point={pausePoint.id}
     >

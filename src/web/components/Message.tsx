@@ -21,6 +21,8 @@ interface Props {
   /** The agent has answered since. */
   past: boolean;
   you: string | null;
+  /** What was decided about it started the next run: it is that one's answer that can be given anew. */
+  goesOn: boolean;
   /** No run is live, and this person may write: then texts can be edited and answers given anew. */
   mayBranch: boolean;
 }
@@ -80,7 +82,7 @@ function Answer(props: Props) {
       {message.live ? (
         <Blocks {...props} blocks={blocksOfLive(message.live.parts)} past={false} live />
       ) : (
-        <Versions message={message} mayBranch={props.mayBranch}>
+        <Versions message={message} mayBranch={props.mayBranch && !props.goesOn}>
           <AnswerAgain messageId={message.messageId} />
         </Versions>
       )}

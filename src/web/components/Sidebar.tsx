@@ -16,7 +16,7 @@ interface Props {
   onClose(): void;
 }
 
-const notes: Record<ConversationListItem["state"], string> = { idle: "", running: "Working", paused: "Waits for a decision" };
+const notes: Record<ConversationListItem["state"], string> = { idle: "", running: "Working", paused: "Waits for an answer" };
 
 export function Sidebar({ conversations, error, waiting, open, onClose }: Props) {
   const [path] = useLocation();

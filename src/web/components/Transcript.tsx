@@ -48,6 +48,7 @@ export function Transcript({ cardId }: { cardId: string | null }) {
             past={index < newestAnswer}
             you={sync.you?.person ?? null}
             mayBranch={mayBranch}
+            goesOn={messages[index + 1]?.role === "user" && messages[index + 1]?.author === null}
           />
         ))}
         {messages.some(({ messageId }) => messageId === run?.messageId || messageId === run?.parentId) && <RunLine snapshot={snapshot} />}

@@ -13,7 +13,7 @@ export function Versions({ message, mayBranch, children }: { message: Transcript
       <Icon name={name} />
     </button>
   );
-  if (versions.length < 2 && !mayBranch) return null;
+  if (versions.length < 2 && (!mayBranch || !children)) return null;
   return (
     <footer className="versions">
       {versions.length > 1 && (

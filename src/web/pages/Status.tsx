@@ -22,7 +22,7 @@ export function StatusPage({ onMenu }: { onMenu(): void }) {
           {status.error && <p role="alert">{status.error}</p>}
           {value?.indexError && <p role="alert">D1 did not answer: {value.indexError} Chat and decisions go on; lists are behind.</p>}
           {value?.index && <Index index={value.index} now={value.now} />}
-          <h2>Conversations looked into</h2>
+          {value && <h2>Conversations looked into</h2>}
           {value?.objects.length === 0 && <p className="quiet">None looks wrong to the index.</p>}
           <Objects objects={value?.objects ?? []} now={value?.now ?? 0} />
         </div>

@@ -25,7 +25,8 @@ export function Deadline({ pausePoint, now, clockOffset }: { pausePoint: PausePo
         </span>
       ) : (
         <span>
-          <b>{duration(left)} left</b> · until {until(expiresAt - clockOffset, now - clockOffset)}. {then[onExpiry]}
+          <b>{duration(left)} left</b> · until {until(expiresAt - clockOffset, now - clockOffset)}.{" "}
+          {pausePoint.forPerson ? "Then the agent is told that nobody answered." : then[onExpiry]}
         </span>
       )}
     </p>
