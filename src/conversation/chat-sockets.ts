@@ -1,3 +1,4 @@
+import { loggable } from "../protocol/loggable.js";
 import * as z from "zod";
 import { chatRequestId, type ChatServerFrame } from "../protocol/chat-frames.js";
 import { device } from "../protocol/entities.js";
@@ -68,7 +69,7 @@ export class ChatSockets {
     try {
       this.#handle(socket, known, frame.data);
     } catch (error) {
-      this.#fail(socket, String(error));
+      this.#fail(socket, loggable(error));
     }
   }
 
@@ -87,7 +88,7 @@ export class ChatSockets {
         if (this.mayRead(known.chatOf) && this.#isSeen(changes) && !this.#hasIt(socket, changes)) this.#push(socket, known.chatOf, known.held, changes);
       } catch (error) {
         // It would wait for ever for what it was not told.
-        this.#fail(socket, String(error));
+        this.#fail(socket, loggable(error));
       }
     }
   }

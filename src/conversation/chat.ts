@@ -101,7 +101,7 @@ export class Chat {
     // Another branch may have been chosen since.
     if (!run || !isOnBranch(this.journal, run.position)) return null;
     const recent = this.#firstRecent(run);
-    const changed = position < recent.position ? messageAfter(this.journal, position - 1) : null;
+    const changed = position < recent.position ? firstFrom(this.journal, position) : null;
     return { ...(changed ?? recent), clientSteps: null, follows: true };
   }
 
@@ -193,7 +193,8 @@ export class Chat {
       .concat(byDevice);
     const outcomes = decisions.length > 0 ? this.engine.decide(actor, decisions) : [];
     const refused = outcomes.find((outcome) => outcome.code === "forbidden" || outcome.code === "not_found");
-    if (refused) return { status: "rejected", code: refused.code, message: refused.message };
+    if (refused && outcomes.every((outcome) => outcome.code === "forbidden" || outcome.code === "not_found"))
+      return { status: "rejected", code: refused.code, message: refused.message };
     const notes = outcomes.flatMap(({ code, message }, at) => (code === "decided" || code === "same" ? [] : [{ pausePointId: decisions[at]?.pausePointId ?? "", code, message }]));
     return { start: { ...place, clientSteps: steps, notes } };
   }
@@ -213,6 +214,17 @@ function isOnBranch(journal: Journal, wanted: number): boolean {
     if (position <= wanted) return position === wanted;
   }
   return false;
+}
+
+/** The oldest of the agent's messages on the branch in use that is not before a position. */
+function firstFrom(journal: Journal, position: number): { position: number; turn: number } | null {
+  let first: { position: number; turn: number } | null = null;
+  for (const at of branchUp(journal.read, journal.conversation().head)) {
+    const message = agentMessage(journal, at);
+    if (message && at < position) break;
+    first = message ?? first;
+  }
+  return first;
 }
 
 /** The answer to a text of a branch that is not in use: the newest. */

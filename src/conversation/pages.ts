@@ -25,13 +25,17 @@ export function pageBefore(journal: Journal, before: number, limit: number, byte
 
 /** The newest messages of the branch in use, texts that wait at its end; or those above the message at a position. */
 export function branchPage(journal: Journal, before: number | null, limit: number, bytes: number): Page {
-  if (before !== null) return wholeMessages(journal, branchUp(journal.read, journal.read.message(before)[0]?.parent ?? 0), limit, bytes);
   const { head } = journal.conversation();
   const run = journal.liveRun();
-  const waiting = run ? journal.read.queued(head).map((row) => row.position) : [];
+  const queued = run ? journal.read.queued(head).map((row) => row.position) : [];
+  if (before !== null && !queued.includes(before)) {
+    const above = journal.read.message(before)[0]?.parent ?? (run?.position === before ? run.parent : 0);
+    return wholeMessages(journal, branchUp(journal.read, above), limit, bytes);
+  }
+  const waiting = queued.filter((position) => before === null || position < before);
   const page = wholeMessages(journal, [...waiting.toReversed(), ...branchUp(journal.read, head)], limit, bytes);
   // A message that has no step yet still has its place, or the texts that wait for it would stand before it.
-  const place = page.steps.findIndex(({ position }) => waiting.includes(position));
+  const place = page.steps.findIndex(({ position }) => position === queued[0]);
   if (run && place !== -1 && journal.read.message(run.position).length === 0) page.steps.splice(place, 0, notYetWritten(run));
   return page;
 }

@@ -39,7 +39,7 @@ function runAt(reads: Reads, position: number): RunRow | null {
 /** The message of an id, a person's or the agent's. */
 export function messageNamed(reads: Reads, id: string): Pick<StepRow, "position" | "messageId" | "role" | "parent" | "parentId" | "delivery"> | null {
   const step = reads.message(positionOf(id))[0] ?? reads.userStep(id);
-  if (step) return step;
+  if (step?.messageId === id) return step;
   const run = runAt(reads, positionOf(id));
   return run && { ...run, role: "assistant", delivery: "sent" };
 }
@@ -60,7 +60,7 @@ export function regenerate(tx: Transaction, actor: Actor, command: BranchCommand
   if (refusal) return refusal;
   const asked = textToAnswer(tx.store, command.messageId);
   const known = command.opId === null ? null : tx.store.operation(actor.person, command.opId);
-  if (known) return known.kind === "regenerate" && known.run.parentId === asked?.messageId ? { status: "duplicate" } : OP_REUSED;
+  if (known) return known.kind === "regenerate" && asked !== null && begunFor(tx.store, known.run) === asked.position ? { status: "duplicate" } : OP_REUSED;
   if (!asked) return rejected("not_found", "There is no such message to answer again.");
   const held = leaveRun(tx, actor, command.withdraw, streaming);
   if (held) return held;
@@ -70,6 +70,10 @@ export function regenerate(tx: Transaction, actor: Actor, command: BranchCommand
   startRun(tx, { position: text.position, messageId: text.messageId, person: actor.person, begunOp: command.opId });
   return { status: "applied" };
 }
+
+/** The text that a run was begun for: above its messages and the texts that it has taken since. */
+const begunFor = (reads: Reads, run: RunRow): number | undefined =>
+  [...branchUp(reads, run.position)].find((position) => position !== run.position && reads.message(position)[0]?.turn !== run.turn);
 
 /** A person's text by its own id, or by the id of an answer to it. */
 function textToAnswer(reads: Reads, messageId: string): StepRow | null {
@@ -99,7 +103,8 @@ function newestLeaf(reads: Reads, from: Parent): Parent {
   const newest = reads.get("runs", reads.get("conversation")?.turn ?? 0);
   const live = newest && isLive(newest) ? newest : null;
   // What follows a live run's message waits, and is no leaf yet.
-  const places = reads.places(from.position).filter((place) => !live || place.position <= live.position);
+  // Texts that waited hang under the message that tells decisions, which came later: look from its parent on.
+  const places = reads.places(reads.message(from.position)[0]?.parent ?? 0).filter((place) => !live || place.position <= live.position);
   const newestChild = new Map([...places, ...(live ? [live] : [])].map((place) => [place.parent, place]));
   let leaf = from;
   for (let child = newestChild.get(leaf.position); child; child = newestChild.get(leaf.position)) leaf = child;

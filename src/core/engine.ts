@@ -166,9 +166,12 @@ export class Engine {
   }
 
   async #step(run: RunRow): Promise<void> {
+    const { journal } = this.ports;
     // Before the attempt is counted: what changes while others are asked is seen by its condition.
     if (this.ports.discover) await this.ports.discover();
-    const begun = this.#firstAttempt(run) ?? this.#nextAttempt(run);
+    const isNew = journal.begun === run.turn;
+    if (isNew) journal.begun = null;
+    const begun = (isNew ? this.#firstAttempt(run) : null) ?? this.#nextAttempt(run, isNew);
     if (!begun) return;
     await this.ports.clock.breathe();
     // Cancelled, or deleted, in that breath: there was no model call yet to abort (H19).
@@ -187,17 +190,15 @@ export class Engine {
   /** The attempt with which this process has begun the run, unless there is something to write before it. */
   #firstAttempt(run: RunRow): RunRow | null {
     const { journal, resume } = this.ports;
-    const isNew = journal.begun === run.turn;
-    journal.begun = null;
-    const current = isNew ? journal.run(run.turn) : null;
+    const current = journal.run(run.turn);
     const needsWord = resume.mode === "message" && journal.conversation().word === null;
     return current?.status === "running" && current.attempt === 1 && !needsWord && journal.read.queued(current.position).length === 0 ? current : null;
   }
 
-  #nextAttempt(run: RunRow): RunRow | null {
+  #nextAttempt(run: RunRow, counted: boolean): RunRow | null {
     return this.ports.journal.transaction("attempt", (tx) => {
       const current = liveRun(tx);
-      return current && current.turn === run.turn ? beginAttempt(this.ports, tx, current) : null;
+      return current && current.turn === run.turn ? beginAttempt(this.ports, tx, current, counted) : null;
     });
   }
 

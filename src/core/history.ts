@@ -21,11 +21,14 @@ export function modelHistory(reads: Reads, run: RunRow, contextTokens: number): 
   let budget = contextTokens * CHARS_PER_TOKEN;
   const turns: ModelMessage[][] = [];
   let turn: ModelMessage[] = [];
+  let below: StepRow | undefined;
   for (let position = run.position, parent = run.parent; position > 0;) {
     const rows = reads.message(position);
     const first = rows[0];
-    turn = [...rows.flatMap((row) => messagesOf(reads, row)), ...turn];
-    if (first?.role === "user") {
+    turn = [...rows.flatMap((row) => messagesOf(reads, row, below !== undefined && isSynthetic(below))), ...turn];
+    below = first;
+    // What tells decisions is part of the turn whose calls it is about.
+    if (first?.role === "user" && !isSynthetic(first)) {
       budget -= size(turn);
       if (budget < 0 && turns.length > 0) break;
       turns.unshift(turn);
@@ -62,7 +65,7 @@ function mergeUserMessages(messages: ModelMessage[]): ModelMessage[] {
   return merged;
 }
 
-function messagesOf(reads: Reads, row: StepRow): ModelMessage[] {
+function messagesOf(reads: Reads, row: StepRow, told: boolean): ModelMessage[] {
   const parts = storedParts(row);
   if (row.role === "user") {
     const word = isSynthetic(row) ? `${reads.get("conversation")?.word ?? ""} ` : "";
@@ -75,7 +78,7 @@ function messagesOf(reads: Reads, row: StepRow): ModelMessage[] {
     type: "tool-result",
     toolCallId: call.toolCallId,
     toolName: nameOf(call),
-    output: { type: "json", value: resultOf(reads, call) as never },
+    output: { type: "json", value: resultOf(reads, call, told) as never },
   }));
   // A thought that was cut off before any word: providers refuse a message of the assistant's without text or calls.
   if (content.every((part) => part.type === "reasoning")) return [];
@@ -115,8 +118,8 @@ function inputOf(call: CallRow): Json {
   return typeof input === "object" && input !== null && !Array.isArray(input) ? input : { unreadable: call.input.slice(0, 2000) };
 }
 
-function resultOf(reads: Reads, call: CallRow): Json {
+function resultOf(reads: Reads, call: CallRow, told: boolean): Json {
   const approval = call.approval === null ? null : reads.get("pausePoints", call.approval);
   const newest = call.pausePoint === null ? null : reads.get("pausePoints", call.pausePoint);
-  return tellOutcome(call, approval, newest?.kind === "recovery" ? newest : null, isToldByMessage(reads, call));
+  return tellOutcome(call, approval, newest?.kind === "recovery" ? newest : null, told && isToldByMessage(reads, call));
 }

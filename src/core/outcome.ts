@@ -17,10 +17,10 @@ export interface ToldDecision {
 
 /** The value of a tool result as the model gets it. A call that no person saw and that succeeded gets its bare result. */
 export type ToldOutcome =
-  | { outcome: "succeeded"; result: Json; decision?: ToldDecision }
+  | { outcome: "succeeded"; result: Json; decision?: ToldDecision; approval?: ToldDecision; again?: ToldDecision }
   | { outcome: "answered"; decision?: ToldDecision; answer?: Json; message: string }
   | { outcome: "rejected"; message: string; decision?: ToldDecision }
-  | { outcome: "expired" | "cancelled" | "denied" | "failed" | "unknown"; message: string; decision?: ToldDecision };
+  | { outcome: "expired" | "cancelled" | "denied" | "failed" | "unknown"; message: string; decision?: ToldDecision; approval?: ToldDecision; again?: ToldDecision };
 
 /** Field by field difference of two JSON values; `path` is dotted, empty for the whole value. */
 export function difference(from: Json, to: Json, path = ""): { path: string; from: Json; to: Json }[] {
@@ -72,6 +72,10 @@ export function tellOutcome(call: CallRow, approval: PausePointRow | null, recov
   if (approval?.decidedBy && approval.forPerson !== null) return say(fromDevice(call, approval));
   const decision = approval?.decidedBy ? toldHere(approval, call, elsewhere) : undefined;
   const withDecision = decision ? { decision } : {};
+  // What was said about its outcome, and beside it what was said about the call itself.
+  const looked = !elsewhere && recovery?.decidedBy ? told(recovery, call) : undefined;
+  const checked = looked ? { decision: looked, ...(decision ? { approval: decision } : {}) } : {};
+  const again = recovery?.choice === '"retry"' && recovery.reply !== null ? looked : undefined;
   switch (call.state) {
     case "succeeded": {
       const result = storedJson(call.output) ?? null;
@@ -79,7 +83,8 @@ export function tellOutcome(call: CallRow, approval: PausePointRow | null, recov
         return say({
           outcome: "succeeded",
           result: { confirmedBy: recovery.decidedBy, note: "It was interrupted. A person checked and says that it happened; its own result is lost." },
-          ...(elsewhere ? {} : { decision: told(recovery, call) }),
+          ...withDecision,
+          ...checked,
         });
       }
       if (approval?.decidedBy && (approval.kind !== "approval" || isQuestion(call))) {
@@ -87,6 +92,7 @@ export function tellOutcome(call: CallRow, approval: PausePointRow | null, recov
           elsewhere ? { outcome: "answered", message: "The answer follows in a message." } : { outcome: "answered", ...withDecision, answer: result, message: answered(approval) },
         );
       }
+      if (again) return say({ outcome: "succeeded", result, ...withDecision, again });
       return decision ? say({ outcome: "succeeded", result, decision }) : result;
     }
     case "failed":
@@ -94,17 +100,19 @@ export function tellOutcome(call: CallRow, approval: PausePointRow | null, recov
         return say({
           outcome: "failed",
           message: "It was interrupted. A person checked and says that it did not happen.",
-          ...(elsewhere ? {} : { decision: told(recovery, call) }),
+          ...withDecision,
+          ...checked,
         });
       }
-      return say({ outcome: "failed", message: call.error ?? "The tool failed.", ...withDecision });
+      return say({ outcome: "failed", message: call.error ?? "The tool failed.", ...withDecision, ...(again ? { again } : {}) });
     case "denied":
       return say(denied(call, decision));
     case "unknown":
       return say({
         outcome: "unknown",
         message: "It was started, and nobody knows whether it happened. Do not assume either, and do not repeat it on your own.",
-        ...(recovery?.decidedBy && !elsewhere ? { decision: told(recovery, call) } : withDecision),
+        ...withDecision,
+        ...checked,
       });
     case "started":
       return say({ outcome: "unknown", message: "The run was cancelled while this was under way. Its end is not known yet.", ...withDecision });

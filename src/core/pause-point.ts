@@ -127,7 +127,11 @@ function decideNow(ports: Ports, tx: Transaction, actor: Actor, row: PausePointR
 
 /** What is wrong with an approval: choice not offered, override that breaks the schema or the policy. Nothing is consumed then. */
 function faultsOf(ports: Ports, tx: Transaction, row: PausePointRow, decision: Decision): InputFault[] {
-  if (row.forPerson !== null) return deviceFaults(ports.agent(tx.conversation.skill).tools.get(row.action), decision.payloadOverride);
+  if (row.forPerson !== null)
+    return [
+      ...(decision.choice === undefined ? [] : [{ path: ["choice"], message: "no choice was offered" }]),
+      ...deviceFaults(ports.agent(tx.conversation.skill).tools.get(row.action), decision.payloadOverride),
+    ];
   const options = storedJson(row.options);
   const offered = Array.isArray(options) ? options : null;
   const faults: InputFault[] = [];
@@ -188,7 +192,7 @@ function replacement(ports: Ports, tx: Transaction, row: PausePointRow, override
   const policy = policyOf(tool, override);
   const terms = policy.verdict === "ask" ? policy.terms : {};
   const summary = summaryOf(tool, override);
-  return { payload: JSON.stringify(override), summary, title: terms.title ?? summary, risk: terms.risk ?? tool.risk };
+  return { payload: JSON.stringify(override), summary, title: terms.title ?? summary, description: terms.description ?? "", risk: terms.risk ?? tool.risk };
 }
 
 export type Settlement = { state: "approved" | "rejected" | "expired" | "cancelled"; withdrawn?: true } & Partial<

@@ -6,7 +6,7 @@ import type { Transaction } from "./journal.js";
 import type { CallRow, RunRow } from "./rows.js";
 import { durationMs } from "./limits.js";
 import { isApprovalMarker } from "./marker.js";
-import { chainOf } from "./told-by-message.js";
+import { chainOf, holdsWord } from "./told-by-message.js";
 import type { Ports } from "./ports.js";
 import type { ParsedInput, PausePointDraft, PolicyVerdict, Tool } from "./tool.js";
 import { storedJson } from "./outcome.js";
@@ -94,6 +94,7 @@ export function admitCall(ports: Ports, tx: Transaction, run: RunRow, index: num
   base.input = JSON.stringify(parsed.value);
   base.summary = summaryOf(tool, parsed.value);
   if (byteLength(base.input) > ports.limits.toolInputBytes) return refuse("failed", "invalid", "The input is too large to be shown, so it can't be approved. Split it up.");
+  if (holdsWord(conversation.word, base.input)) return refuse("failed", "invalid", "The input holds a word by which only the server speaks here. Leave it out.");
   if (wasRefused(tx, run, tool.name, parsed.value)) return refuse("denied", "repeated", "The same call was already refused in this run.");
 
   if (tool.pause) {

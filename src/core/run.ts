@@ -52,7 +52,8 @@ function afterStep(ports: Ports, tx: Transaction, run: RunRow, calls: CallRow[])
   if (calls.some((call) => call.cause === "repeated") && tx.store.queued(run.position).length === 0) {
     return finish("completed", "repeated_call", "The agent proposed again what had been refused, so the run has ended. Write to it to go on.");
   }
-  if (ports.resume.mode === "message" && calls.length > 0 && cardsOfStep(tx.store, run, run.step - 1).length > 0) {
+  if (ports.resume.mode === "message" && run.step > run.sinceStep && cardsOfStep(tx.store, run, run.step - 1).length > 0) {
+    if (tx.conversation.word === null) tx.setWord(ports.randomWord());
     finishRun(tx, run, "completed", "pause", null, [], ports.resume.auto);
     const next = liveRun(tx);
     return next ? { do: "model", run: next } : STOP;

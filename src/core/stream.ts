@@ -20,16 +20,17 @@ export interface Streaming {
 }
 
 /** Writes that a model call is about to be begun (H8, H18). Null when the run is not to go on. */
-export function beginAttempt(ports: Ports, tx: Transaction, run: RunRow): RunRow | null {
-  if (run.fruitless >= ports.limits.fruitless) {
+export function beginAttempt(ports: Ports, tx: Transaction, run: RunRow, counted: boolean): RunRow | null {
+  if (!counted && run.fruitless >= ports.limits.fruitless) {
     finishRun(tx, run, "failed", "error", `The answer was interrupted ${run.fruitless} times without getting further, so the run has ended. Write again to go on.`);
     return null;
   }
   if (ports.resume.mode === "message" && tx.conversation.word === null) tx.setWord(ports.randomWord());
   const current = deliverQueued(tx, run);
+  if (counted) return current;
   const attempt = run.attempt + 1;
-  const counted = tx.countAttempt(run.turn, { attempt, fruitless: run.fruitless + 1 }, { status: "running", attempt: run.attempt });
-  return counted ? { ...current, attempt, fruitless: run.fruitless + 1 } : null;
+  const written = tx.countAttempt(run.turn, { attempt, fruitless: run.fruitless + 1 }, { status: "running", attempt: run.attempt });
+  return written ? { ...current, attempt, fruitless: run.fruitless + 1 } : null;
 }
 
 /** Streams one attempt to its end and commits it. What comes too late changes nothing (H17). */

@@ -1,4 +1,5 @@
 import { decisionsMessageId } from "./ids.js";
+import { byteLength } from "../protocol/json.js";
 import type { Transaction } from "./journal.js";
 import type { CallRow, PausePointRow, Reads, RunRow, StepRow } from "./rows.js";
 
@@ -11,7 +12,11 @@ export const isSynthetic = (row: Pick<StepRow, "role" | "person">): boolean => r
 /** Whether a call's decision is told in a message, and not in its result: those of a run's last step that ended so. */
 export function isToldByMessage(reads: Reads, call: CallRow): boolean {
   const run = reads.get("runs", call.turn);
-  return run?.stopReason === "pause" && call.step === run.step - 1;
+  if (run?.stopReason !== "pause" || call.step !== run.step - 1) return false;
+  return [call.approval, call.pausePoint].every((n) => {
+    const card = n === null ? null : reads.get("pausePoints", n);
+    return card === null || !isLong(card);
+  });
 }
 
 /** The cards of a step, in the order in which they were asked. What a device was asked is a result, and no decision. */
@@ -19,8 +24,14 @@ export function cardsOfStep(reads: Reads, run: RunRow, step: number): PausePoint
   return reads.pausePointsFrom(run.firstPausePoint).filter((row) => row.turn === run.turn && row.step === step && row.forPerson === null);
 }
 
+/** Longer answers stay in the call's result, for all lines of a step are one row. */
+const MOST_SAID = 8 * 1024;
+
+const isLong = (row: PausePointRow): boolean => byteLength(`${row.choice ?? ""}${row.payloadOverride ?? row.payload ?? ""}${row.reply ?? ""}`) > MOST_SAID;
+
 /** One line a decision. */
 export function tellDecision(row: PausePointRow): string {
+  if (isLong(row)) return `Approval ${row.kind}: ${row.state} - the answer is in the result of the call`;
   return `Approval ${row.kind}: ${verdictOf(row)}${row.reply === null ? "" : ` - ${row.reply}`}`;
 }
 

@@ -153,7 +153,7 @@ export class SimulatedConversation {
     const tools = this.#outside.tools(id);
     const engine: Engine = new Engine({
       journal,
-      clock: { now: () => this.#scheduler.now, after: (ms, callback) => this.#scheduler.after(id, ms, callback), breathe: () => this.#scheduler.wait(id) },
+      clock: { now: () => this.#scheduler.now, after: (ms, callback) => this.#scheduler.after(id, ms, () => this.#survives(callback)), breathe: () => this.#scheduler.wait(id) },
       model: this.#outside.model(id),
       agent: () => ({ system: "", tools }),
       env: {},
@@ -178,14 +178,21 @@ export class SimulatedConversation {
     return process;
   }
 
-  /** As the object does with the first event of its life, and with its alarm. */
-  #lookAfter(process: Process): void {
+  /** A timer whose process dies over it has nobody to tell. */
+  #survives(callback: () => void): void {
     try {
-      process.engine.reconcile();
-      this.#arm(process);
+      callback();
     } catch (error) {
       if (!(error instanceof Crash)) throw error;
     }
+  }
+
+  /** As the object does with the first event of its life, and with its alarm. */
+  #lookAfter(process: Process): void {
+    this.#survives(() => {
+      process.engine.reconcile();
+      this.#arm(process);
+    });
   }
 
   #arm(process: Process): void {

@@ -1,5 +1,6 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { ScriptedModel } from "../kit/model.js";
 import { control, resetControl } from "./entry.js";
 import { api, Device, migrateD1, newConversation, stubOf } from "./kit.js";
 
@@ -40,9 +41,7 @@ it("[H4] [C22] an alarm whose handler crashes is set again, and the card then ex
 it("[H4] a deploy with wrong settings loses nothing: the object looks again every minute, and goes on when they are mended", async () => {
   const id = await newConversation();
   const laptop = await Device.connect(id, "ana");
-  control.model = async function* () {
-    await new Promise(() => {});
-  };
+  control.model = new ScriptedModel().plan({ hang: true }).model;
   await laptop.say("hello");
   await laptop.rest("running");
   await abortAllDurableObjects();

@@ -8,6 +8,7 @@ import { limitScenarios } from "../contract/limits.js";
 import { messageModeScenarios } from "../contract/message-mode.js";
 import { runScenarios } from "../contract/run.js";
 import { runAgainst } from "../contract/suite.js";
+import { secondReviewScenarios } from "../contract/second-review.js";
 import { textScenarios } from "../contract/texts.js";
 
 let count = 0;
@@ -22,6 +23,7 @@ runAgainst(
   {
     "pause points": decideScenarios,
     "what a review found": edgeScenarios,
+    "what a second review found": secondReviewScenarios,
     "the run": runScenarios,
     "texts and what the model is told": textScenarios,
     "limits and cancelling": limitScenarios,
