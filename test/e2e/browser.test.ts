@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { startServer, type Server } from "../../src/cli/server.ts";
+import { startServer, type Server } from "../kit/server.js";
 import { device, hasBrowser, LAPTOP, launch, PHONE, SMALL_PHONE, type Screen } from "../kit/browser.js";
 
 // Two devices, each a browser profile of its own, against the built Worker and the built web app.

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { startServer, type Server } from "../../src/cli/server.js";
+import { startServer, type Server } from "../kit/server.js";
 import { TestMcpServer } from "../kit/mcp-server.js";
 import { device, hasBrowser, launch, LAPTOP } from "../kit/browser.js";
 import { api, newConversation, until } from "./ai-sdk-kit.js";
