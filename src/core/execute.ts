@@ -111,7 +111,6 @@ function ended(ports: Ports, now: number, result: TryResult): Partial<CallRow> {
     case "returned":
       return { state: "succeeded", cause: null, output: resultText(result.output, ports.limits.toolResultBytes), endedAt: now };
     case "threw":
-      return { state: "failed", cause: "threw", error: result.error.slice(0, 4000), endedAt: now };
     case "unknown":
       return { state: "failed", cause: "threw", error: result.error.slice(0, 4000), endedAt: now };
     case "changed":
