@@ -16,7 +16,7 @@ import type { ChatSink, ChatStream, StreamStart } from "./chat-stream.js";
 export const CHAT_TAG = "chat";
 
 /** What the Worker sends: a client's frame, read down to what is believed of it. */
-export const upstreamFrame = z.discriminatedUnion("type", [
+const upstreamFrame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("send"), requestId: chatRequestId, device, request: chatRequest }),
   z.object({ type: z.literal("resume"), requestId: chatRequestId }),
   z.object({ type: z.literal("abort"), requestId: chatRequestId }),

@@ -128,7 +128,7 @@ function withoutWord(patch: Partial<CallRow>, word: string | null): Partial<Call
 }
 
 /** A tool's result as JSON text; what is over the limit is cut, and says so (H20). */
-export function resultText(output: unknown, limit: number): string {
+function resultText(output: unknown, limit: number): string {
   let text: string;
   try {
     text = JSON.stringify(output ?? null) ?? "null";

@@ -20,7 +20,7 @@ export function cardsOfStep(reads: Reads, run: RunRow, step: number): PausePoint
 }
 
 /** One line a decision. */
-export function tellDecision(row: PausePointRow): string {
+function tellDecision(row: PausePointRow): string {
   return `Approval ${row.kind}: ${verdictOf(row)}${row.reply === null ? "" : ` - ${row.reply}`}`;
 }
 
