@@ -1,6 +1,6 @@
 import { loggable } from "./protocol/loggable.js";
 import { Hono } from "hono";
-import { guard, page, type App } from "./auth/guard.js";
+import { escapeHtml, guard, page, type App } from "./auth/guard.js";
 import { approvals } from "./routes/approvals.js";
 import { chat } from "./routes/chat.js";
 import { chatSocket } from "./routes/chat-socket.js";
@@ -23,7 +23,7 @@ export const app = new Hono<App>()
     const list = read.problems.map(({ message }) => message);
     console.error(JSON.stringify({ event: "settings.wrong", problems: read.problems }));
     if (c.req.path.startsWith("/api/")) return problem(503, "misconfigured", list.join(" "), { settings: read.problems.map(({ setting }) => setting) });
-    return c.html(page("Holdpoint is not set up yet", list.map((line) => line.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`)).join("<br>")), 503);
+    return c.html(page("Holdpoint is not set up yet", list.map(escapeHtml).join("<br>")), 503);
   })
   .use(guard)
   .route("/", session)

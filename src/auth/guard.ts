@@ -16,7 +16,7 @@ export const guard = createMiddleware<App>(async (c, next) => {
     return c.html(
       page(
         "Holdpoint is not open here",
-        `AUTH is "local", which lets people name themselves, so it serves this machine's own addresses only, and not <code>${escape(host)}</code>. This version knows no other mode.`,
+        `AUTH is "local", which lets people name themselves, so it serves this machine's own addresses only, and not <code>${escapeHtml(host)}</code>. This version knows no other mode.`,
       ),
       403,
     );
@@ -44,7 +44,8 @@ function deviceOf(headers: Headers): Actor["device"] {
   return parsed.data ?? { id: "http", name: "an API client" };
 }
 
-const escape = (text: string): string => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+/** A text as HTML shows it. */
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
 
 /** A page for when there is nothing else to serve. `body` is HTML of ours. */
 export const page = (title: string, body: string): string =>

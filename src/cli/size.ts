@@ -9,11 +9,11 @@ import { quietEnvironment, WRANGLER } from "./server.ts";
 // `npm run size`: the Worker's bundle as it would be deployed, and what a browser loads first, each against its limit.
 
 const KIB = 1024;
-const WORKER_KIB = 220;
+const WORKER_KIB = 195;
 const WEB_KIB = 150;
 
 const folder = mkdtempSync(join(tmpdir(), "holdpoint-size-"));
-const made = spawnSync(process.execPath, [WRANGLER, "deploy", "--dry-run", "--minify", "--outdir", folder], { cwd: ROOT, env: quietEnvironment(folder), encoding: "utf8" });
+const made = spawnSync(process.execPath, [WRANGLER, "deploy", "--dry-run", "--outdir", folder], { cwd: ROOT, env: quietEnvironment(folder), encoding: "utf8" });
 const gzip = Number(/gzip: ([\d.]+) KiB/.exec(made.stdout)?.[1]);
 if (made.status !== 0 || !gzip) {
   console.error(`${made.stdout}\n${made.stderr}`);

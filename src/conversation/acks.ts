@@ -1,6 +1,6 @@
 import type { Decision, DecisionCode } from "../protocol/commands.js";
 import type { Ack } from "../protocol/frames.js";
-import type { CommandOutcome } from "../core/command.js";
+import { OP_REUSED, type CommandOutcome } from "../core/command.js";
 import { pausePointNumber } from "../core/ids.js";
 import type { Journal } from "../core/journal.js";
 import type { Actor } from "../core/ports.js";
@@ -25,7 +25,7 @@ const STATUS: Record<DecisionCode, Ack["status"]> = {
 /** The answer to a decision. An opId that made something else, or another decision, is refused (S5). */
 export function acknowledgeDecision(journal: Journal, actor: Actor, opId: string, decision: Decision, decide: () => Decided[]): Ack {
   const known = journal.read.operation(actor.person, opId);
-  const reused: Ack = { type: "ack", opId, status: "rejected", code: "op_reused", message: "This opId was used for something else. Use a new one for each command." };
+  const reused = acknowledge(opId, OP_REUSED);
   const n = pausePointNumber(journal.conversation().id, decision.pausePointId);
   if (known && !((known.kind === "decide" || known.kind === "replace") && known.pausePoint.n === n)) return reused;
   if (known?.kind === "replace" && decision.version === known.pausePoint.version) return reused;

@@ -3,8 +3,10 @@ import * as z from "zod";
 import { chatRequestId, type ChatServerFrame } from "../protocol/chat-frames.js";
 import { device } from "../protocol/entities.js";
 import { parseUntrusted } from "../protocol/parse.js";
+import { NOT_FOUND } from "../core/command.js";
 import type { Changes, Journal } from "../core/journal.js";
 import { chatRequest, type Chat, type ChatAnswer, type ChatRefusal } from "./chat.js";
+import { closeSocket } from "./close-socket.js";
 import type { ChatSink, ChatStream, StreamStart } from "./chat-stream.js";
 
 // Chat clients of the AI SDK that speak WebSocket. The Worker holds the client's socket, which may carry many
@@ -15,7 +17,7 @@ import type { ChatSink, ChatStream, StreamStart } from "./chat-stream.js";
 export const CHAT_TAG = "chat";
 
 /** What the Worker sends: a client's frame, read down to what is believed of it. */
-export const upstreamFrame = z.discriminatedUnion("type", [
+const upstreamFrame = z.discriminatedUnion("type", [
   z.object({ type: z.literal("send"), requestId: chatRequestId, device, request: chatRequest }),
   z.object({ type: z.literal("resume"), requestId: chatRequestId }),
   z.object({ type: z.literal("abort"), requestId: chatRequestId }),
@@ -51,7 +53,7 @@ export class ChatSockets {
     private readonly mayRead: (person: string) => boolean,
   ) {
     // This object has lost its memory, and with it what came after the last frame: as after a lost connection, the client resumes.
-    for (const socket of ctx.getWebSockets(CHAT_TAG)) if (this.#known(socket)?.streaming !== false) close(socket, 1012, "Connect again.");
+    for (const socket of ctx.getWebSockets(CHAT_TAG)) if (this.#known(socket)?.streaming !== false) closeSocket(socket, 1012, "Connect again.");
   }
 
   /** Takes the socket of a person who may read the conversation. */
@@ -75,7 +77,7 @@ export class ChatSockets {
 
   closed(socket: WebSocket): void {
     for (const stream of this.#streamsOf(socket).values()) stream.end();
-    close(socket, 1000, "");
+    closeSocket(socket, 1000, "");
   }
 
   /** After a commit, and after the streams were told of it: resumes that were held get what happened. */
@@ -172,7 +174,7 @@ export class ChatSockets {
 
   #fail(socket: WebSocket, error: string): void {
     console.error(JSON.stringify({ event: "chat_socket.failed", conversation: this.ctx.id.name ?? null, error }));
-    close(socket, 1011, "Something went wrong here. Connect again.");
+    closeSocket(socket, 1011, "Something went wrong here. Connect again.");
     for (const stream of this.#streamsOf(socket).values()) stream.end();
   }
 
@@ -201,14 +203,4 @@ export class ChatSockets {
   }
 }
 
-const NOT_FOUND: ChatRefusal = { status: "rejected", code: "not_found", message: "There is no such conversation, or it is not yours to see." };
-
 const positionsOf = (steps: Set<string>): number[] => [...steps].map((key) => Number(key.split(":")[0]));
-
-function close(socket: WebSocket, code: number, reason: string): void {
-  try {
-    socket.close(code, reason);
-  } catch {
-    // Closed already.
-  }
-}

@@ -4,9 +4,9 @@ import type { Decision } from "../protocol/commands.js";
 import type { Conversation as ConversationEntity, MessageStep, PausePoint, Role, Run } from "../protocol/entities.js";
 import { createConversation } from "../core/create.js";
 import { messageNamed } from "../core/branches.js";
-import type { CommandOutcome } from "../core/command.js";
+import { NOT_FOUND, type CommandOutcome } from "../core/command.js";
 import { Engine } from "../core/engine.js";
-import { pausePointNumber } from "../core/ids.js";
+import { hex, pausePointNumber } from "../core/ids.js";
 import { Journal, type Changes } from "../core/journal.js";
 import type { DecisionOutcome } from "../core/pause-point.js";
 import type { Actor, Clock, Ports } from "../core/ports.js";
@@ -67,7 +67,7 @@ export class Conversation extends DurableObject<Env> {
       env,
       limits: settings.limits,
       resume: settings.resume,
-      randomWord: () => [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, "0")).join(""),
+      randomWord: () => hex(crypto.getRandomValues(new Uint8Array(12))),
       background: (work) => ctx.waitUntil(work),
       live: (flush, last) => {
         if (!last) this.#sockets.delta(flush);
@@ -78,7 +78,7 @@ export class Conversation extends DurableObject<Env> {
     };
     this.engine = new Engine(ports);
     this.#outbox = new Outbox(ports, this.journal, env.DB);
-    this.#timers = new Timers(ctx.storage, () => earliest(this.engine.nextDue(), this.#outbox.nextDue()));
+    this.#timers = new Timers(ctx.storage, () => this.#nextDue());
     this.#chat = new Chat(this.journal, this.engine);
     this.#chatSockets = new ChatSockets(ctx, this.journal, this.#chat, (person) => this.#roleOf(person) !== null);
     this.#sockets = new Sockets(ctx, this.journal, {
@@ -210,7 +210,7 @@ export class Conversation extends DurableObject<Env> {
   /** What an operator may know of this conversation; null when there is none. */
   async status(): Promise<ObjectStatus | null> {
     const alarm = await this.ctx.storage.getAlarm();
-    return this.journal.read.get("conversation") ? objectStatus(this.journal, earliest(this.engine.nextDue(), this.#outbox.nextDue()), alarm) : null;
+    return this.journal.read.get("conversation") ? objectStatus(this.journal, this.#nextDue(), alarm) : null;
   }
 
   /** The routes that stream: the socket, and the AI SDK's chat. `x-actor` was made by the Worker from what it verified. */
@@ -257,6 +257,11 @@ export class Conversation extends DurableObject<Env> {
       this.#log("reconcile.failed", { error: loggable(error) }, console.error);
       this.#timers.retryAt(Date.now() + 10_000);
     }
+  }
+
+  #nextDue(): number | null {
+    const due = [this.engine.nextDue(), this.#outbox.nextDue()].filter((time) => time !== null);
+    return due.length ? Math.min(...due) : null;
   }
 
   #committed(changes: Changes): void {
@@ -313,10 +318,3 @@ export class Conversation extends DurableObject<Env> {
     return member && !member.removed ? member.role : null;
   }
 }
-
-const NOT_FOUND = { status: "rejected", code: "not_found", message: "There is no such conversation, or it is not yours to see." } as const;
-
-const earliest = (...times: (number | null)[]): number | null => {
-  const due = times.filter((time) => time !== null);
-  return due.length ? Math.min(...due) : null;
-};

@@ -7,7 +7,7 @@ import { runId } from "../core/ids.js";
 import { messageStepView } from "../core/views.js";
 
 /** In a frame, a part over this size is cut and says so; the whole is fetched by `GET …/messages/:id` (H20). */
-const PART_BYTES = 16 * 1024;
+export const PART_BYTES = 16 * 1024;
 
 export const sizeOf = (value: unknown): number => byteLength(JSON.stringify(value));
 

@@ -2,7 +2,7 @@ import type { LiveAttempt, ServerFrame, Welcome, Change } from "../protocol/fram
 import { PROTOCOL, SERVER_FRAME_BYTES } from "../protocol/frames.js";
 import type { MessageStep, PausePoint, Presence, Role } from "../protocol/entities.js";
 import { byteLength } from "../protocol/json.js";
-import { cutStep, pageBefore, sizeOf } from "./pages.js";
+import { cutStep, PART_BYTES, pageBefore, sizeOf } from "./pages.js";
 import { conversationView, messageStepView, pausePointView, runView } from "../core/views.js";
 import type { Changes, Journal } from "../core/journal.js";
 import type { PausePointRow, StepRow } from "../core/rows.js";
@@ -13,7 +13,6 @@ import type { PausePointRow, StepRow } from "../core/rows.js";
 const PAGE_STEPS = 60;
 const MESSAGES_BYTES = 400 * 1024;
 const PAUSE_POINTS_BYTES = 300 * 1024;
-const PART_BYTES = 16 * 1024;
 const MOST_CHANGED = 200;
 
 interface Has {

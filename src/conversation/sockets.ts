@@ -3,9 +3,12 @@ import { CLIENT_FRAME_BYTES, CLOSE, clientFrame, PROTOCOL, type Ack, type Client
 import { device, type Device, type Presence } from "../protocol/entities.js";
 import { byteLength } from "../protocol/json.js";
 import { parseUntrusted } from "../protocol/parse.js";
+import { Allowance } from "../core/allowance.js";
+import { NOT_FOUND } from "../core/command.js";
 import type { Changes, Journal } from "../core/journal.js";
 import { positionOf } from "../core/ids.js";
 import type { Actor } from "../core/ports.js";
+import { closeSocket } from "./close-socket.js";
 import { changeFrames, encode, page, welcome } from "./snapshot.js";
 
 /** Sent and not yet acknowledged by `seen`: over the first no more deltas, over the second the socket is closed (S6). */
@@ -25,8 +28,7 @@ interface Flow {
   unseen: number;
   lagging: boolean;
   heardAt: number;
-  tokens: number;
-  tokensAt: number;
+  frames: Allowance;
 }
 
 export interface Commands {
@@ -65,16 +67,16 @@ export class Sockets {
   refuse(): Response {
     const { 0: client, 1: server } = new WebSocketPair();
     server.accept();
-    server.close(CLOSE.notFound, "There is no such conversation, or it is not yours to see.");
+    server.close(CLOSE.notFound, NOT_FOUND.message);
     return new Response(null, { status: 101, webSocket: client });
   }
 
   message(socket: WebSocket, data: string | ArrayBuffer): void {
     const flow = this.#flow(socket);
     flow.heardAt = this.journal.now();
-    if (!this.#mayTalk(flow)) return close(socket, CLOSE.tooMuch, "Too many frames. Wait, then connect again.");
-    if (typeof data !== "string") return close(socket, CLOSE.malformed, "Frames are JSON text.");
-    if (byteLength(data) > CLIENT_FRAME_BYTES) return close(socket, CLOSE.malformed, `A frame has at most ${CLIENT_FRAME_BYTES} bytes.`);
+    if (!flow.frames.take(flow.heardAt)) return closeSocket(socket, CLOSE.tooMuch, "Too many frames. Wait, then connect again.");
+    if (typeof data !== "string") return closeSocket(socket, CLOSE.malformed, "Frames are JSON text.");
+    if (byteLength(data) > CLIENT_FRAME_BYTES) return closeSocket(socket, CLOSE.malformed, `A frame has at most ${CLIENT_FRAME_BYTES} bytes.`);
     const json = parseUntrusted(data);
     const frame = json ? clientFrame.safeParse(json.value) : null;
     if (!frame) return this.#send(socket, { type: "error", code: "malformed", message: "The frame is not JSON, or nests too deep." });
@@ -83,7 +85,7 @@ export class Sockets {
   }
 
   closed(socket: WebSocket): void {
-    close(socket, 1000, "");
+    closeSocket(socket, 1000, "");
     this.presence();
   }
 
@@ -93,7 +95,7 @@ export class Sockets {
     if (sockets.length === 0) return;
     for (const frame of changeFrames(this.journal, changes)) this.#broadcast(sockets, encode(frame));
     if (this.journal.conversation().deletedAt !== null) return this.#closeAll(CLOSE.notFound, "The conversation was deleted.");
-    for (const socket of sockets) if (!this.#role(this.#attachment(socket)?.person)) close(socket, CLOSE.notAllowed, "You are no longer a member of this conversation.");
+    for (const socket of sockets) if (!this.#role(this.#attachment(socket)?.person)) closeSocket(socket, CLOSE.notAllowed, "You are no longer a member of this conversation.");
     if (this.journal.liveRun()) this.presence();
   }
 
@@ -126,7 +128,7 @@ export class Sockets {
 
   #closeAll(code: number, reason: string): void {
     // Those of chat clients have a tag, and their own part looks after them.
-    for (const socket of this.ctx.getWebSockets()) if (this.ctx.getTags(socket).length === 0) close(socket, code, reason);
+    for (const socket of this.ctx.getWebSockets()) if (this.ctx.getTags(socket).length === 0) closeSocket(socket, code, reason);
   }
 
   #sendPresence(): void {
@@ -138,7 +140,7 @@ export class Sockets {
 
   #handle(socket: WebSocket, frame: ClientFrame): void {
     const known = this.#attachment(socket);
-    if (!known) return close(socket, CLOSE.malformed, "This connection is not known any more. Connect again.");
+    if (!known) return closeSocket(socket, CLOSE.malformed, "This connection is not known any more. Connect again.");
     if (frame.type === "hello") return this.#hello(socket, known, frame);
     if (frame.type === "ping") return this.#send(socket, { type: "pong" });
     if (!known.device) return this.#send(socket, { type: "error", code: "hello_first", message: "Say hello before anything else." });
@@ -163,9 +165,9 @@ export class Sockets {
 
   /** S1: built and sent in one turn, so nothing falls between the welcome and what follows it. */
   #hello(socket: WebSocket, known: Attachment, frame: ClientFrame & { type: "hello" }): void {
-    if (frame.protocol !== PROTOCOL) return close(socket, CLOSE.unknownProtocol, `This server speaks protocol ${PROTOCOL}. Reload the page.`);
+    if (frame.protocol !== PROTOCOL) return closeSocket(socket, CLOSE.unknownProtocol, `This server speaks protocol ${PROTOCOL}. Reload the page.`);
     const role = this.#role(known.person);
-    if (!role) return close(socket, CLOSE.notFound, "There is no such conversation, or it is not yours to see.");
+    if (!role) return closeSocket(socket, CLOSE.notFound, NOT_FOUND.message);
     const joined = known.device === null;
     // Flushes what is pending to the others. This device must not get it before the welcome that contains it.
     const pieces = this.commands.live();
@@ -239,15 +241,8 @@ export class Sockets {
 
   #flow(socket: WebSocket): Flow {
     let flow = this.#flows.get(socket);
-    if (!flow) this.#flows.set(socket, (flow = { unseen: 0, lagging: false, heardAt: 0, tokens: BURST, tokensAt: this.journal.now() }));
+    if (!flow) this.#flows.set(socket, (flow = { unseen: 0, lagging: false, heardAt: 0, frames: new Allowance(BURST, FRAMES_PER_SECOND, this.journal.now()) }));
     return flow;
-  }
-
-  #mayTalk(flow: Flow): boolean {
-    const now = this.journal.now();
-    flow.tokens = Math.min(BURST, flow.tokens + (Math.max(0, now - flow.tokensAt) / 1000) * FRAMES_PER_SECOND) - 1;
-    flow.tokensAt = now;
-    return flow.tokens >= 0;
   }
 
   #broadcast(sockets: WebSocket[], text: string): void {
@@ -263,19 +258,11 @@ export class Sockets {
     if (socket.readyState !== WebSocket.OPEN) return;
     const flow = this.#flow(socket);
     flow.unseen += bytes;
-    if (flow.unseen > CLOSE_BYTES) return close(socket, CLOSE.tooMuch, "This device does not keep up. Connect again.");
+    if (flow.unseen > CLOSE_BYTES) return closeSocket(socket, CLOSE.tooMuch, "This device does not keep up. Connect again.");
     try {
       socket.send(text);
     } catch {
       // It went away in this very turn; its close event follows.
     }
-  }
-}
-
-function close(socket: WebSocket, code: number, reason: string): void {
-  try {
-    socket.close(code, reason.slice(0, 120));
-  } catch {
-    // Closed already, or with a code that may not be echoed.
   }
 }

@@ -1,5 +1,5 @@
 import { byteLength } from "../protocol/json.js";
-import { mayAct, OP_REUSED, rejected, type CommandOutcome } from "./command.js";
+import { mayAct, NOT_FOUND, OP_REUSED, rejected, type CommandOutcome } from "./command.js";
 import { isReservedMessageId, isSuperseded, turnOf } from "./ids.js";
 import { isLive, type Transaction } from "./journal.js";
 import { leaveRun, placeOfEdit, supersede, type Parent } from "./branches.js";
@@ -113,7 +113,7 @@ function withdrawCards(ports: Ports, tx: Transaction, from: number): void {
 /** Deletes the conversation: its run is cancelled and the tombstone written in one transaction (H15). */
 export function remove(tx: Transaction, actor: Actor, streaming: Streaming | null): CommandOutcome {
   const member = tx.store.get("members", actor.person);
-  if (!member || member.removed) return rejected("not_found", "There is no such conversation, or it is not yours to see.");
+  if (!member || member.removed) return NOT_FOUND;
   if (member.role !== "owner") return rejected("forbidden", "Only the owner of the conversation may do this.");
   leaveRun(tx, actor, true, streaming);
   tx.patchConversation({ deletedAt: tx.now, title: "", pausePointId: null });

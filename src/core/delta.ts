@@ -76,7 +76,7 @@ export class LiveStep {
 }
 
 /** Adds a chunk, joining it with the one before when both are text of the same part. */
-export function append(chunks: Chunk[], chunk: Chunk): void {
+function append(chunks: Chunk[], chunk: Chunk): void {
   const last = chunks.at(-1);
   const joined = last && join(last, chunk);
   if (joined) chunks[chunks.length - 1] = joined;

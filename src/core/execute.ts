@@ -111,7 +111,6 @@ function ended(ports: Ports, now: number, result: TryResult): Partial<CallRow> {
     case "returned":
       return { state: "succeeded", cause: null, output: resultText(result.output, ports.limits.toolResultBytes), endedAt: now };
     case "threw":
-      return { state: "failed", cause: "threw", error: result.error.slice(0, 4000), endedAt: now };
     case "unknown":
       return { state: "failed", cause: "threw", error: result.error.slice(0, 4000), endedAt: now };
     case "changed":
@@ -129,7 +128,7 @@ function withoutWord(patch: Partial<CallRow>, word: string | null): Partial<Call
 }
 
 /** A tool's result as JSON text; what is over the limit is cut, and says so (H20). */
-export function resultText(output: unknown, limit: number): string {
+function resultText(output: unknown, limit: number): string {
   let text: string;
   try {
     text = JSON.stringify(output ?? null) ?? "null";

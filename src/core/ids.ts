@@ -1,5 +1,8 @@
 // Every id of ours is made here, from places in the journal: the same place always has the same id.
 
+/** The spelling of random bits and hashes in ids. */
+export const hex = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
 export const runId = (turn: number): string => `r${turn}`;
 
 /** Number of a run, or 0 for what is not a run id. */

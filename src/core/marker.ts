@@ -1,7 +1,7 @@
 // A tool that is a question returns this marker in place of a result. It is read only from a tool
 // declared `pause`, and only for the very call that it was made for: anywhere else it is plain text.
 
-export const APPROVAL_MARKER = "__APPROVAL_REQUIRED__";
+const APPROVAL_MARKER = "__APPROVAL_REQUIRED__";
 
 /** The result by which a pausing tool says that it waits for this pause point. */
 export function approvalMarker(pausePointId: string): string {

@@ -30,7 +30,7 @@ const MOST_SAID = 8 * 1024;
 const isLong = (row: PausePointRow): boolean => byteLength(`${row.choice ?? ""}${row.payloadOverride ?? row.payload ?? ""}${row.reply ?? ""}`) > MOST_SAID;
 
 /** One line a decision. */
-export function tellDecision(row: PausePointRow): string {
+function tellDecision(row: PausePointRow): string {
   if (isLong(row)) return `Approval ${row.kind}: ${row.state} - the answer is in the result of the call`;
   return `Approval ${row.kind}: ${verdictOf(row)}${row.reply === null ? "" : ` - ${row.reply}`}`;
 }

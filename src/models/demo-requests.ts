@@ -139,7 +139,7 @@ const plainEmail: Reader = (clause) => (/^(?:please\s+|could you\s+|can you\s+)?
 
 const READERS: Reader[] = [byName, plainEmail, ...QUESTIONS, http, transfer, email, time, accounts, location];
 
-export const unquoted = (text: string): string => text.trim().replace(/^["“](.*)["”]$/s, "$1");
+const unquoted = (text: string): string => text.trim().replace(/^["“](.*)["”]$/s, "$1");
 
 /** With a capital in front and a stop at its end. */
 export function sentence(text: string): string {

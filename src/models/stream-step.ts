@@ -26,8 +26,11 @@ export interface StreamStepOptions {
   wait?(ms: number, signal: AbortSignal): Promise<void>;
 }
 
+/** The object, not its name: a name would go to Vercel's AI Gateway, which is not in the Worker (src/gateway-for-libraries.ts). */
+type LanguageModelObject = Exclude<LanguageModel, string>;
+
 /** Makes a `Model` of an AI SDK language model. What goes wrong is thrown as a `ModelError`, in a sentence for people. */
-export function streamStep(model: LanguageModel, { wait = waitFor }: StreamStepOptions = {}): Model {
+export function streamStep(model: LanguageModelObject, { wait = waitFor }: StreamStepOptions = {}): Model {
   return async function* step(request) {
     const tools = declare(request.tools);
     try {
@@ -45,7 +48,7 @@ const declare = (tools: ModelTool[]): ToolSet =>
   Object.fromEntries(tools.map(({ name, description, inputSchema }) => [name, { description, inputSchema: jsonSchema(inputSchema as object) }]));
 
 /** Begins the call, again after a 429 or 5xx that came before any output: what has been streamed is never repeated. */
-async function begin(model: LanguageModel, { system, messages, signal }: ModelRequest, tools: ToolSet, wait: NonNullable<StreamStepOptions["wait"]>): Promise<Parts> {
+async function begin(model: LanguageModelObject, { system, messages, signal }: ModelRequest, tools: ToolSet, wait: NonNullable<StreamStepOptions["wait"]>): Promise<Parts> {
   for (let attempt = 0; ; attempt++) {
     try {
       const { stream } = await streamLanguageModelCall({ model, instructions: system, messages, tools, abortSignal: signal });

@@ -1,7 +1,9 @@
 import { loggable } from "../protocol/loggable.js";
 import * as z from "zod";
 import { localPerson } from "../auth/local.js";
+import { closeSocket } from "../conversation/close-socket.js";
 import type { DownstreamFrame, UpstreamFrame } from "../conversation/chat-sockets.js";
+import { Allowance } from "../core/allowance.js";
 import type { Actor } from "../core/ports.js";
 import { CHAT_FRAME_BYTES, chatClientFrame, type ChatClientFrame, type ChatServerFrame } from "../protocol/chat-frames.js";
 import { device } from "../protocol/entities.js";
@@ -70,8 +72,7 @@ export class ChatConnection {
   #closed = false;
   #sent = 0;
   #idle: ReturnType<typeof setTimeout> | null = null;
-  #tokens: number;
-  #tokensAt = Date.now();
+  readonly #frames: Allowance;
 
   /** `client` is the server's end of the pair. `actor` was verified at the handshake, and is whom all its frames come from. */
   constructor(
@@ -80,7 +81,7 @@ export class ChatConnection {
     private readonly actor: Actor,
     private readonly limits: ConnectionLimits = CONNECTION_LIMITS,
   ) {
-    this.#tokens = limits.burst;
+    this.#frames = new Allowance(limits.burst, limits.perSecond, Date.now());
     client.accept();
     client.addEventListener("message", ({ data }) => this.#take(data));
     for (const event of ["close", "error"] as const) client.addEventListener(event, () => this.#close(1000, ""));
@@ -91,7 +92,7 @@ export class ChatConnection {
     if (this.#closed) return;
     if (typeof data !== "string") return this.#close(CLOSE.malformed, "Frames are JSON text.");
     const bytes = byteLength(data);
-    if (!this.#mayTalk(1 + Math.floor(bytes / 65_536))) return this.#close(CLOSE.tooMuch, "Too many frames. Wait, then connect again.");
+    if (!this.#frames.take(Date.now(), 1 + Math.floor(bytes / 65_536))) return this.#close(CLOSE.tooMuch, "Too many frames. Wait, then connect again.");
     if (bytes > CHAT_FRAME_BYTES) return this.#close(CLOSE.malformed, `A frame has at most ${CHAT_FRAME_BYTES} bytes.`);
     const frame = chatClientFrame.safeParse(parseUntrusted(data)?.value);
     // No request is named that could be answered with an error.
@@ -157,7 +158,7 @@ export class ChatConnection {
     if (!socket) return response.json();
     socket.accept();
     if (this.#closed) {
-      close(socket, 1000, "");
+      closeSocket(socket, 1000, "");
       return null;
     }
     chat.socket = socket;
@@ -180,7 +181,7 @@ export class ChatConnection {
   #lost(chat: Chat, socket: WebSocket): void {
     if (chat.socket !== socket) return;
     chat.socket = null;
-    close(socket, 1000, "");
+    closeSocket(socket, 1000, "");
     if (chat.requests.size > 0) this.#close(1012, "A conversation's connection was lost. Connect again.");
   }
 
@@ -201,7 +202,7 @@ export class ChatConnection {
   #leave(chat: Chat): void {
     const { socket } = chat;
     chat.socket = null;
-    if (socket) close(socket, 1000, "");
+    if (socket) closeSocket(socket, 1000, "");
   }
 
   #queue(chat: Chat, requestId: string | null, work: () => Promise<unknown>): void {
@@ -257,7 +258,7 @@ export class ChatConnection {
     this.#closed = true;
     if (this.#idle) clearTimeout(this.#idle);
     for (const chat of this.#chats.values()) this.#leave(chat);
-    close(this.client, code, reason);
+    closeSocket(this.client, code, reason);
   }
 
   /** Headers of a frame are words of the client's. They may not name another person than the handshake did. */
@@ -270,21 +271,6 @@ export class ChatConnection {
     const id = headers["x-device-id"];
     return device.safeParse({ id, name: headers["x-device-name"] ?? id }).data ?? this.actor.device;
   }
-
-  #mayTalk(cost: number): boolean {
-    const now = Date.now();
-    this.#tokens = Math.min(this.limits.burst, this.#tokens + (Math.max(0, now - this.#tokensAt) / 1000) * this.limits.perSecond) - cost;
-    this.#tokensAt = now;
-    return this.#tokens >= 0;
-  }
 }
 
 const send = (socket: WebSocket, frame: UpstreamFrame): void => socket.send(JSON.stringify(frame));
-
-function close(socket: WebSocket, code: number, reason: string): void {
-  try {
-    socket.close(code, reason);
-  } catch {
-    // Closed already.
-  }
-}

@@ -5,7 +5,7 @@ import type { ChatRequest } from "../conversation/chat.js";
 import { resumeBody } from "../protocol/http.js";
 import type { Decision } from "../protocol/commands.js";
 import { DEFAULT_SKILL } from "../skills/index.js";
-import { conversationOf, isConversationId } from "../core/ids.js";
+import { conversationOf, hex, isConversationId } from "../core/ids.js";
 import { canonicalJson, json } from "../protocol/json.js";
 import type { Decided } from "../conversation/conversation.js";
 import { objectOf } from "./conversations.js";
@@ -76,7 +76,7 @@ export const chat = new Hono<App>()
 export async function conversationIdOf(person: string, id: string): Promise<string> {
   if (isConversationId(id)) return id;
   const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(`${person}\0${id}`));
-  return `c_${[...new Uint8Array(hash, 0, 16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+  return `c_${hex(new Uint8Array(hash, 0, 16))}`;
 }
 
 const unsupported = (code: string, detail: string): { refusal: Response } => ({ refusal: problem(422, code, detail) });

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import type { App } from "../auth/guard.js";
 import { isName } from "../auth/local.js";
-import { isConversationId } from "../core/ids.js";
+import { hex, isConversationId } from "../core/ids.js";
 import type { MessageStep } from "../protocol/entities.js";
 import { cancelBody, createConversationBody, memberBody, patchConversationBody } from "../protocol/http.js";
 import { DEFAULT_SKILL, skills } from "../skills/index.js";
@@ -11,7 +11,7 @@ import type { Env } from "../settings.js";
 import { notFound, problem, readBody, Refusal, refused } from "./problem.js";
 
 /** A new conversation's id: 128 random bits, so that none is ever guessed or used twice. */
-const newId = (): string => `c_${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+const newId = (): string => `c_${hex(crypto.getRandomValues(new Uint8Array(16)))}`;
 
 type Remote<Method> = Method extends (...values: infer Values) => infer Result ? (...values: Values) => Promise<Awaited<Result>> : never;
 type ConversationStub = {

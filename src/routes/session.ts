@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { setCookie } from "hono/cookie";
 import * as z from "zod";
-import packageJson from "../../package.json" with { type: "json" };
+import { version } from "../../package.json";
 import type { App } from "../auth/guard.js";
 import { isOperator } from "../auth/operator.js";
 import { COOKIE, isName } from "../auth/local.js";
@@ -12,7 +12,7 @@ import { problem, readBody } from "./problem.js";
 export const session = new Hono<App>()
   .get("/healthz", (c) => {
     const read = readSettings(c.env);
-    return c.json({ ok: true, version: packageJson.version, model: read.ok ? read.settings.modelName : null });
+    return c.json({ ok: true, version, model: read.ok ? read.settings.modelName : null });
   })
   .get("/api/me", (c) => {
     const read = readSettings(c.env);
@@ -22,7 +22,7 @@ export const session = new Hono<App>()
       operator: isOperator(c.env, c.var.actor.person),
       model,
       demo,
-      version: packageJson.version,
+      version,
       skills: [...skills.values()].map(({ name, title }) => ({ name, title })),
     });
   })

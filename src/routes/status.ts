@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import packageJson from "../../package.json" with { type: "json" };
+import { version } from "../../package.json";
 import type { App } from "../auth/guard.js";
 import { isOperator } from "../auth/operator.js";
 import { isConversationId } from "../core/ids.js";
@@ -34,7 +34,7 @@ export const operator = new Hono<App>()
         ),
       ),
     );
-    return c.json({ now, version: packageJson.version, index: found.index, indexError: "error" in found ? found.error : null, objects } satisfies Status);
+    return c.json({ now, version, index: found.index, indexError: "error" in found ? found.error : null, objects } satisfies Status);
   })
   .post("/reindex", async (c) => {
     const { objects, after } = await readBody(c.req.raw, reindexBody);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from "vitest";
-import { startServer, type Server } from "../../src/cli/server.js";
+import { startServer, type Server } from "../kit/server.js";
 import { approvalScenarios } from "./ai-sdk-approvals.js";
 import { browserScenarios } from "./ai-sdk-browser.js";
 import { WIRES } from "./ai-sdk-kit.js";

@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { startServer, type Server } from "../../src/cli/server.ts";
+import { startServer, type Server } from "../kit/server.js";
 import { device, hasBrowser, LAPTOP, launch, PHONE, SMALL_PHONE, type Screen } from "../kit/browser.js";
 
 // Two devices, each a browser profile of its own, against the built Worker and the built web app.
@@ -11,7 +11,7 @@ let open: Screen[] = [];
 
 beforeAll(async () => {
   if (!hasBrowser) return;
-  server = await startServer({ vars: { DEMO_DELAY_MS: "2", EXPIRES_IN_SECONDS: "6" } });
+  server = await startServer({ vars: { DEMO_DELAY_MS: "2", EXPIRES_IN_SECONDS: "12" } });
   browser = await launch();
 });
 
@@ -129,7 +129,7 @@ describe.skipIf(!hasBrowser)("two devices", () => {
     for (const page of [laptop, phone]) {
       await page
         .getByTestId("deadline")
-        .filter({ hasText: /^[1-6] s left/ })
+        .filter({ hasText: /^(1[0-2]|[1-9]) s left/ })
         .waitFor();
     }
     for (const page of [laptop, phone]) await card(page, "expired").waitFor();

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startServer, type Server } from "../../src/cli/server.js";
+import { startServer, type Server } from "../kit/server.js";
 import { api, history, newConversation, transfers, until } from "./ai-sdk-kit.js";
 
 // A deploy in mid-run: the server is stopped while a run streams, a card waits and a tool runs, and another bundle

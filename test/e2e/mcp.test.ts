@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as z from "zod";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { startServer, type Server } from "../../src/cli/server.js";
+import { startServer, type Server } from "../kit/server.js";
 import { TestMcpServer } from "../kit/mcp-server.js";
 import { device, hasBrowser, launch, LAPTOP } from "../kit/browser.js";
 import { api, newConversation, until } from "./ai-sdk-kit.js";
@@ -27,7 +27,7 @@ const start = (): Promise<Server> =>
   });
 
 beforeAll(async () => {
-  mcp = await TestMcpServer.start({ create, count });
+  mcp = await TestMcpServer.start({ create, count, close: create });
   server = await start();
 });
 afterAll(async () => {
@@ -104,11 +104,11 @@ describe("MCP servers named in the settings", () => {
 
   it("[C57] a schema that changed while the card waited: it fails as changed", async () => {
     const id = await newConversation(server);
-    const card = await asked(id, 'use crm_create with {"title": "Leak"}');
-    mcp.tools["create"] = { ...create, input: { ...create.input, title: z.string() } };
+    // A tool of this test's own: whether the run that goes on asks before or after the change is undone, nobody can say.
+    const card = await asked(id, 'use crm_close with {"title": "Leak"}');
+    mcp.tools["close"] = { ...create, input: { ...create.input, title: z.string() } };
     await decide(card, {});
     await told(id, "has changed since this was shown. It has not run.");
-    mcp.tools["create"] = create;
     expect(mcp.calls).toEqual([]);
   });
 

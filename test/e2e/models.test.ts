@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { startServer, type Server } from "../../src/cli/server.js";
+import { startServer, type Server } from "../kit/server.js";
 import { startOpenAiStandIn, type OpenAiStandIn } from "../../src/cli/stand-in/openai.js";
 import { api, Client, history, newConversation, transfers } from "./ai-sdk-kit.js";
 

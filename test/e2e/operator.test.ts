@@ -4,7 +4,8 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ROOT, start } from "../../src/cli/processes.ts";
-import { quietEnvironment, startServer, WRANGLER, type Server } from "../../src/cli/server.ts";
+import { quietEnvironment, WRANGLER } from "../../src/cli/server.ts";
+import { startServer, type Server } from "../kit/server.js";
 import { device, hasBrowser, LAPTOP, launch } from "../kit/browser.js";
 
 // What an operator does: looks at the status, and brings the lists back after D1 was lost. On a real server.

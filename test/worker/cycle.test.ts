@@ -1,6 +1,7 @@
 import { abortAllDurableObjects, env, evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { control, resetControl } from "./entry.js";
+import { until } from "../kit/until.js";
 import { api, Device, migrateD1, newConversation, stubOf } from "./kit.js";
 
 beforeEach(migrateD1);
@@ -129,7 +130,7 @@ describe("an approval cycle", () => {
     const laptop = await Device.connect(id, "ana");
     await laptop.say("say 5 words");
     await laptop.rest("completed");
-    await vi.waitUntil(async () => (await env.DB.prepare("SELECT state FROM conversations WHERE id = ?").bind(id).first<{ state: string }>())?.state === "idle");
+    await until(async () => (await env.DB.prepare("SELECT state FROM conversations WHERE id = ?").bind(id).first<{ state: string }>())?.state === "idle");
     await runDurableObjectAlarm(stubOf(id));
     expect(await runInDurableObject(stubOf(id), (_, state) => state.storage.getAlarm())).toBeNull();
   });

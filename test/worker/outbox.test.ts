@@ -1,6 +1,7 @@
 import { abortAllDurableObjects, env, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { control, resetControl } from "./entry.js";
+import { until } from "../kit/until.js";
 import { api, Device, migrateD1, newConversation, stubOf } from "./kit.js";
 
 beforeEach(migrateD1);
@@ -34,13 +35,13 @@ it("[H21] a card and its decision reach D1, each with its version", async () => 
   const laptop = await Device.connect(id, "ana");
   await laptop.say(TRANSFER);
   const card = await laptop.card();
-  await vi.waitUntil(async () => (await listed(id))?.["state"] === "pending");
+  await until(async () => (await listed(id))?.["state"] === "pending");
   expect((await api("ben", "GET", "/api/approvals?state=pending")).body.items.map((item: { id: string }) => item.id)).toContain(card.id);
   await laptop.decide(card, "approve");
   await laptop.rest("completed");
-  await vi.waitUntil(async () => (await listed(id))?.["state"] === "approved");
+  await until(async () => (await listed(id))?.["state"] === "approved");
   expect(await listed(id)).toEqual({ id: card.id, state: "approved", version: 2, decided_by: "ana" });
-  await vi.waitUntil(async () => (await undelivered(id)) === 0);
+  await until(async () => (await undelivered(id)) === 0);
 });
 
 it("[H21] [H4] D1 that throws delays the list, never the decision, and catches up by the alarm", async () => {
@@ -57,8 +58,8 @@ it("[H21] [H4] D1 that throws delays the list, never the decision, and catches u
   control.db = null;
   await abortAllDurableObjects();
   await runDurableObjectAlarm(stubOf(id));
-  await vi.waitUntil(async () => (await listed(id))?.["state"] === "approved");
-  await vi.waitUntil(async () => (await undelivered(id)) === 0);
+  await until(async () => (await listed(id))?.["state"] === "approved");
+  await until(async () => (await undelivered(id)) === 0);
 });
 
 it("[H21] D1 that applies a write and then throws is written again, which changes nothing", async () => {
@@ -94,17 +95,17 @@ it("[H21] what advances is the version that was sent, though the row has changed
   });
   const id = await newConversation();
   const laptop = await Device.connect(id, "ana");
-  await vi.waitUntil(
+  await until(
     async () => (await runInDurableObject(stubOf(id), (_, state) => state.storage.sql.exec<{ n: number }>("SELECT version > mirrored AS n FROM conversation").one().n)) === 0,
   );
   holding = true;
   await laptop.say("ask me for my name");
   const card = await laptop.card();
-  await vi.waitUntil(() => held === 1);
+  await until(() => held === 1);
   await laptop.decide(card, "reject");
   await laptop.rest("completed");
   holding = false;
-  await vi.waitUntil(async () => (await listed(id))?.["state"] === "rejected");
+  await until(async () => (await listed(id))?.["state"] === "rejected");
   expect(await listed(id)).toMatchObject({ version: 2 });
 });
 
@@ -113,11 +114,11 @@ it("[H21] an older version never replaces a newer one in D1", async () => {
   const laptop = await Device.connect(id, "ana");
   await laptop.say("ask me for my name");
   await laptop.card();
-  await vi.waitUntil(async () => (await listed(id))?.["state"] === "pending");
+  await until(async () => (await listed(id))?.["state"] === "pending");
   await env.DB.prepare("UPDATE pause_points SET version = 99, title = 'newer' WHERE conversation_id = ?").bind(id).run();
   await laptop.decide(await laptop.card(), "reject");
   await laptop.rest("completed");
-  await vi.waitUntil(async () => (await undelivered(id)) === 0);
+  await until(async () => (await undelivered(id)) === 0);
   expect(await listed(id)).toMatchObject({ version: 99, state: "pending" });
 });
 
@@ -126,7 +127,7 @@ it("[H11] [H21] a list shows a card past its deadline as expired, though nothing
   const laptop = await Device.connect(id, "ana");
   await laptop.say(TRANSFER);
   const card = await laptop.card();
-  await vi.waitUntil(async () => (await listed(id))?.["state"] === "pending");
+  await until(async () => (await listed(id))?.["state"] === "pending");
   vi.useFakeTimers({ toFake: ["Date"], now: (card.expiresAt ?? 0) + 1 });
   expect((await api("ana", "GET", "/api/approvals?state=expired")).body.items.map((item: { id: string }) => item.id)).toContain(card.id);
   expect((await api("ana", "GET", "/api/approvals?state=pending")).body.items.map((item: { id: string }) => item.id)).not.toContain(card.id);
@@ -143,8 +144,8 @@ it("[H15] deleting cancels the run, closes the sockets, leaves a tombstone in D1
   expect(laptop.closedWith).toBe(4404);
   expect((await api("ana", "GET", `/api/conversations/${id}`)).status).toBe(404);
   expect((await api("ana", "POST", "/api/chat/resume", { pausePointId: card.id, decision: "approve" })).status).toBe(404);
-  await vi.waitUntil(async () => (await env.DB.prepare("SELECT deleted_at FROM conversations WHERE id = ?").bind(id).first<{ deleted_at: number | null }>())?.deleted_at);
-  await vi.waitUntil(
+  await until(async () => (await env.DB.prepare("SELECT deleted_at FROM conversations WHERE id = ?").bind(id).first<{ deleted_at: number | null }>())?.deleted_at);
+  await until(
     async () =>
       (await runInDurableObject(
         stubOf(id),

@@ -2,6 +2,7 @@ import { abortAllDurableObjects, env, runDurableObjectAlarm, runInDurableObject 
 import { tracing } from "cloudflare:workers";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { control, resetControl } from "./entry.js";
+import { until } from "../kit/until.js";
 import { api, Device, migrateD1, newConversation, stubOf } from "./kit.js";
 
 // D1 that is lost, restored, slow or down, and what brings its lists back.
@@ -50,7 +51,7 @@ const backlog = (id: string): Promise<number> =>
         )
         .one().n,
   );
-const delivered = (id: string): Promise<unknown> => vi.waitUntil(async () => (await backlog(id)) === 0, { timeout: 10_000 });
+const delivered = (id: string): Promise<unknown> => until(async () => (await backlog(id)) === 0);
 const ids = (items: { id: string }[]): string[] => items.map(({ id }) => id);
 
 async function asked(): Promise<{ id: string; laptop: Device; card: Awaited<ReturnType<Device["card"]>> }> {
@@ -86,7 +87,7 @@ it("[H21] [S2] a new epoch begins: devices get a snapshot, and a card is decided
   expect(await api("ben", "POST", `/api/conversations/${id}/reindex`)).toMatchObject({ status: 403, body: { code: "forbidden" } });
   expect(await api("eve", "POST", `/api/conversations/${id}/reindex`)).toMatchObject({ status: 404 });
   expect(await api("ana", "POST", `/api/conversations/${id}/reindex`)).toMatchObject({ status: 200, body: { rows: 5 } });
-  await vi.waitUntil(() => laptop.closedWith !== null);
+  await until(() => laptop.closedWith !== null);
   const again = await Device.connect(id, "ana", "again", { epoch: laptop.epoch, seq: laptop.seq });
   expect(again.welcome?.mode).toBe("snapshot");
   expect(again.epoch).not.toBe(laptop.epoch);
@@ -181,7 +182,7 @@ it("[H21] D1 that answers after the time limit has failed; what comes late is an
   await again.decide(card, "reject");
   await again.rest("completed");
   expect(laptop.cards.get(card.id)?.state).toBe("pending");
-  await vi.waitUntil(() => held !== null);
+  await until(() => held !== null);
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
   await vi.waitUntil(
     async () => {
@@ -203,11 +204,11 @@ it("[H21] conversation and member rows that D1 refuses for good are parked, hold
   await api("ana", "PATCH", `/api/conversations/${id}`, { title: "refused" });
   await api("ana", "PUT", `/api/conversations/${id}/members/zed`, { role: "viewer" });
   await api("ana", "PUT", `/api/conversations/${id}/members/kim`, { role: "viewer" });
-  await vi.waitUntil(async () => (await api("ana", "GET", `/api/status?conversation=${id}`)).body.objects[0]?.parked === 2);
+  await until(async () => (await api("ana", "GET", `/api/status?conversation=${id}`)).body.objects[0]?.parked === 2);
   expect((await api("ana", "GET", `/api/status?conversation=${id}`)).body.objects[0].undelivered.count).toBe(0);
   expect(ids((await api("kim", "GET", "/api/conversations")).body.items)).toEqual([id]);
   await api("ana", "PATCH", `/api/conversations/${id}`, { title: "taken" });
-  await vi.waitUntil(async () => (await env.DB.prepare("SELECT title FROM conversations WHERE id = ?").bind(id).first())?.["title"] === "taken");
+  await until(async () => (await env.DB.prepare("SELECT title FROM conversations WHERE id = ?").bind(id).first())?.["title"] === "taken");
   await env.DB.exec("DROP TRIGGER refuse_title");
   await env.DB.exec("DROP TRIGGER refuse_person");
   await api("ana", "POST", `/api/conversations/${id}/reindex`);

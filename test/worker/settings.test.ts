@@ -2,6 +2,7 @@ import { env } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { app } from "../../src/worker.js";
 import type { Env } from "../../src/settings.js";
+import { until } from "../kit/until.js";
 import { api, migrateD1 } from "./kit.js";
 
 beforeEach(migrateD1);
@@ -94,7 +95,7 @@ describe("routes", () => {
   it("page lists by cursor, the newest first, and only a person's own", async () => {
     const ids: string[] = [];
     for (let n = 0; n < 5; n += 1) ids.push((await api("lister", "POST", "/api/conversations", { title: `Number ${n}` })).body.id);
-    await vi.waitUntil(async () => (await api("lister", "GET", "/api/conversations")).body.items.length === 5);
+    await until(async () => (await api("lister", "GET", "/api/conversations")).body.items.length === 5);
     const seen: string[] = [];
     for (let cursor = ""; ;) {
       const { body } = await api("lister", "GET", `/api/conversations?limit=2${cursor && `&cursor=${cursor}`}`);

@@ -82,7 +82,7 @@ export function check<T extends { messages: Message[] }>(schema: z.ZodType<T>, b
 }
 
 /** The first rule about the order of messages that is broken; null when none is. */
-export function disorder(messages: Message[]): string | null {
+function disorder(messages: Message[]): string | null {
   const ids = new Set<string>();
   let open: string[] = [];
   let before: Message["role"] | null = null;

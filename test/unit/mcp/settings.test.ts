@@ -1,7 +1,5 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readServers } from "../../../src/mcp/servers.js";
-import { z } from "../../../src/zod-for-libraries.js";
 
 describe("MCP_SERVERS", () => {
   it("is read with its defaults, as text or as an object; absent or empty means none", () => {
@@ -34,12 +32,4 @@ describe("MCP_SERVERS", () => {
       expect(JSON.stringify(read)).not.toContain("s3cret");
     }
   });
-});
-
-it("the part of zod that libraries in the Worker get is all that they use", () => {
-  for (const library of ["@ai-sdk/mcp", "@ai-sdk/openai-compatible"]) {
-    const used = readFileSync(`node_modules/${library}/dist/index.js`, "utf8").matchAll(/(?<![\w$.])z\.(\w+)/g);
-    const missing = [...new Set([...used].map(([, name = ""]) => name))].filter((name) => !(name in z));
-    expect(missing, library).toEqual([]);
-  }
 });

@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { propose, say } from "../../kit/model.js";
 import { McpWorld, serverAt } from "../../kit/mcp-world.js";
 import { TestMcpServer, type Served } from "../../kit/mcp-server.js";
+import { until } from "../../kit/until.js";
 
 // A real MCP server of the official SDK, over real HTTP on loopback.
 
@@ -145,7 +146,7 @@ describe("tools of an MCP server", () => {
     const w = await asked("crm_nosy", {});
     await w.approve(1);
     const answers = () => server.requests.filter(({ method, rpc }) => method === "POST" && rpc === undefined).map(({ body }) => body);
-    await vi.waitUntil(() => answers().length === 2);
+    await until(() => answers().length === 2);
     expect(answers()).toMatchObject([{ error: { code: -32601 } }, { error: { code: -32601 } }]);
     server.cut();
     await w.rest();
@@ -192,9 +193,9 @@ describe("an MCP server that is not there", () => {
     server.tools["remove"] = { ...remove, run: () => new Promise(() => {}) };
     const w = await asked("crm_remove", { id: "7" });
     await w.approve(1);
-    await vi.waitUntil(() => server.calls.length === 1);
+    await until(() => server.calls.length === 1);
     await server.down();
-    await vi.waitUntil(() => w.status === "suspended", { timeout: 5_000 });
+    await until(() => w.status === "suspended");
     expect(w.card(2)).toMatchObject({ kind: "recovery", state: "pending" });
     expect(w.call(1, 0, 0)).toMatchObject({ state: "awaiting", cause: "threw" });
   });
@@ -208,7 +209,7 @@ describe("an MCP server that is not there", () => {
     };
     const w = await asked("crm_remove", { id: "7" });
     await w.approve(1);
-    await vi.waitUntil(() => w.status === "suspended", { timeout: 5_000 });
+    await until(() => w.status === "suspended");
     expect(w.card(2).kind).toBe("recovery");
   });
 
@@ -217,7 +218,7 @@ describe("an MCP server that is not there", () => {
     const w = world({ trustHints: true });
     w.model.plan(propose("crm_count", {}));
     await w.text("go");
-    await vi.waitUntil(() => server.calls.length === 1);
+    await until(() => server.calls.length === 1);
     await server.down();
     await w.rest();
     expect(w.call(1, 0, 0)).toMatchObject({ state: "failed", error: expect.stringContaining("does no harm") });
@@ -231,7 +232,7 @@ describe("an MCP server that is not there", () => {
     await stranger.approve(1);
     const trusted = await asked("crm_set", {}, { trustHints: true });
     await trusted.approve(1);
-    await vi.waitUntil(() => server.calls.length === 2);
+    await until(() => server.calls.length === 2);
     hang = false;
     stranger.anew();
     await stranger.rest();
@@ -249,10 +250,10 @@ describe("an MCP server that is not there", () => {
     server.tools["remove"] = { ...remove, run: (_input, { signal }) => new Promise(() => signal.addEventListener("abort", () => (closed = true))) };
     const w = await asked("crm_remove", { id: "7" });
     await w.approve(1);
-    await vi.waitUntil(() => server.calls.length === 1);
+    await until(() => server.calls.length === 1);
     w.engine.cancel({ person: "ana", device: { id: "d", name: "d" }, via: "http" }, { opId: null, runId: "r1" });
-    await vi.waitUntil(() => w.call(1, 0, 0).state === "unknown", { timeout: 3_000 });
-    await vi.waitUntil(() => closed, { timeout: 3_000 });
+    await until(() => w.call(1, 0, 0).state === "unknown");
+    await until(() => closed);
   });
 
   it("one that never answers holds a step up for its few seconds, and no longer", async () => {
