@@ -77,7 +77,7 @@ it("[H21] D1 that applies a write and then throws is written again, which change
   for (let round = 0; round < 10 && (await undelivered(id)) > 0; round += 1) {
     vi.setSystemTime(Date.now() + 60_000);
     await runDurableObjectAlarm(stubOf(id));
-    await scheduler.wait(5);
+    await scheduler.wait(1);
   }
   expect(await undelivered(id)).toBe(0);
   expect(failures).toBeGreaterThan(2);

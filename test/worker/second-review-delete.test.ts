@@ -45,7 +45,7 @@ it("[H15] the same, as it comes over the wire", async () => {
       if (n % 3 === 0) await new Promise((resolve) => void setTimeout(resolve, 0));
     }
     await deleted;
-    await new Promise((resolve) => void setTimeout(resolve, 50));
+    await expect.poll(() => laptop.closedWith).toBe(4404);
     const mine = lines.filter((line) => line.includes(id)).map((line) => (JSON.parse(line) as { event: string }).event);
     expect(mine).toContain("conversation.deleted");
     expect(mine.slice(mine.indexOf("conversation.deleted")).filter((event) => event === "text.taken" || event === "run.started")).toEqual([]);
