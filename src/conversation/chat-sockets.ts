@@ -4,7 +4,8 @@ import { chatRequestId, type ChatServerFrame } from "../protocol/chat-frames.js"
 import { device } from "../protocol/entities.js";
 import { parseUntrusted } from "../protocol/parse.js";
 import { NOT_FOUND } from "../core/command.js";
-import type { Changes, Journal } from "../core/journal.js";
+import type { Journal } from "../core/journal.js";
+import type { Changes } from "../core/transaction.js";
 import { chatRequest, type Chat, type ChatAnswer, type ChatRefusal } from "./chat.js";
 import { closeSocket } from "./close-socket.js";
 import type { ChatSink, ChatStream, StreamStart } from "./chat-stream.js";

@@ -4,10 +4,11 @@ import type { Decision } from "../protocol/commands.js";
 import type { Conversation as ConversationEntity, MessageStep, PausePoint, Role, Run } from "../protocol/entities.js";
 import { createConversation } from "../core/create.js";
 import { messageNamed } from "../core/branches.js";
-import { NOT_FOUND, type CommandOutcome } from "../core/command.js";
+import { NOT_FOUND, rejected, type CommandOutcome } from "../core/command.js";
 import { Engine } from "../core/engine.js";
 import { hex, pausePointNumber } from "../core/ids.js";
-import { Journal, type Changes } from "../core/journal.js";
+import { Journal } from "../core/journal.js";
+import type { Changes } from "../core/transaction.js";
 import type { DecisionOutcome } from "../core/pause-point.js";
 import type { Actor, Clock, Ports } from "../core/ports.js";
 import type { ObjectStatus } from "../protocol/status.js";
@@ -27,9 +28,6 @@ import { Timers } from "./timers.js";
 
 /** Most that an answer over HTTP carries of messages: an RPC may not be larger than 32 MiB. */
 const ANSWER_BYTES = 16 * 1024 * 1024;
-
-/** Every change of a conversation carries its members. */
-const MOST_MEMBERS = 200;
 
 /** How a decision ended, with the card as it is now. What the HTTP edge and the sockets answer is made from it. */
 export type Decided = Omit<DecisionOutcome, "row"> & { card: PausePoint | null };
@@ -173,18 +171,11 @@ export class Conversation extends DurableObject<Env> {
   }
 
   rename(actor: Actor, title: string): CommandOutcome {
-    return this.#asOwner(actor, "rename", (tx) => tx.patchConversation({ title }));
+    return this.#exists() ? this.engine.rename(actor, title) : NOT_FOUND;
   }
 
   setMember(actor: Actor, person: string, role: Exclude<Role, "owner"> | null): CommandOutcome {
-    if (this.#roleOf(actor.person) === "owner") {
-      if (person === this.journal.conversation().owner) return { status: "rejected", code: "owner_stays", message: "The owner of a conversation stays its owner." };
-      const known = this.journal.read.get("members", person);
-      if (role === null && !known) return { status: "applied" };
-      if (!known && this.journal.read.members().length >= MOST_MEMBERS)
-        return { status: "rejected", code: "too_many_members", message: `A conversation has at most ${MOST_MEMBERS} members, those who were removed included.` };
-    }
-    return this.#asOwner(actor, "member", (tx) => tx.putMember(person, role ?? "viewer", role === null));
+    return this.#exists() ? this.engine.setMember(actor, person, role) : NOT_FOUND;
   }
 
   /** Deleting is a state: the run is cancelled, sockets are closed, D1 is told, and then the rows go (H15). */
@@ -194,8 +185,9 @@ export class Conversation extends DurableObject<Env> {
 
   /** Sends everything to D1 again (H21); only for the owner. */
   async reindexAs(actor: Actor): Promise<CommandOutcome | Reindexed> {
-    const outcome = this.#asOwner(actor, "reindex", () => {});
-    return outcome.status === "applied" ? ((await this.reindex()) ?? NOT_FOUND) : outcome;
+    const role = this.#roleOf(actor.person);
+    if (role === "owner") return (await this.reindex()) ?? NOT_FOUND;
+    return role ? rejected("forbidden", "Only the owner of the conversation may do this.") : NOT_FOUND;
   }
 
   /** Sends everything to D1 again, a tombstone too, for the operator; null when this object has no conversation. */
@@ -246,6 +238,8 @@ export class Conversation extends DurableObject<Env> {
   /** Settles what is due and starts what must go on; never waits for a run. When that fails it is tried again later. */
   #lookAfter(): void {
     if (this.#wrong !== null) {
+      // An object that owes nothing needs no alarm, and one without a conversation writes nothing.
+      if (this.#nextDue() === null) return;
       this.#log("settings.wrong", { problem: this.#wrong }, console.error);
       return this.#timers.retryAt(Date.now() + 60_000);
     }
@@ -266,19 +260,23 @@ export class Conversation extends DurableObject<Env> {
 
   #committed(changes: Changes): void {
     for (const { event, fields } of changes.lines) this.#log(event, fields);
-    // One that could not be told must not keep it from the others. A device would miss it for ever: it says hello again.
-    for (const [tell, mend] of [
-      [() => this.#sockets.changed(changes), () => this.#sockets.drop()],
-      [() => this.#chat.changed(), () => {}],
-      [() => this.#chatSockets.changed(changes), () => {}],
-      [() => this.#outbox.changed(changes), () => {}],
-    ] as const) {
-      try {
-        tell();
-      } catch (error) {
-        mend();
-        this.#untold(error);
-      }
+    // A device would miss what it was not told for ever: it says hello again.
+    this.#tell(
+      () => this.#sockets.changed(changes),
+      () => this.#sockets.drop(),
+    );
+    this.#tell(() => this.#chat.changed());
+    this.#tell(() => this.#chatSockets.changed(changes));
+    this.#tell(() => this.#outbox.changed(changes));
+  }
+
+  /** One that could not be told must not keep it from the others. */
+  #tell(tell: () => void, mend?: () => void): void {
+    try {
+      tell();
+    } catch (error) {
+      mend?.();
+      this.#untold(error);
     }
   }
 
@@ -297,14 +295,6 @@ export class Conversation extends DurableObject<Env> {
     if (!this.#exists()) return decisions.map(() => ({ code: "not_found", message: NOT_FOUND.message, card: null }));
     const id = this.journal.conversation().id;
     return this.engine.decide(actor, decisions, opId).map(({ row, ...outcome }) => ({ ...outcome, card: row && pausePointView(id, row) }));
-  }
-
-  #asOwner(actor: Actor, name: string, change: Parameters<Journal["transaction"]>[1]): CommandOutcome {
-    const role = this.#roleOf(actor.person);
-    if (!role) return NOT_FOUND;
-    if (role !== "owner") return { status: "rejected", code: "forbidden", message: "Only the owner of the conversation may do this." };
-    this.journal.transaction(name, change);
-    return { status: "applied" };
   }
 
   #exists(): boolean {

@@ -1,5 +1,6 @@
 import { loggable } from "../protocol/loggable.js";
-import type { Changes, Journal, Transaction } from "../core/journal.js";
+import type { Journal } from "../core/journal.js";
+import type { Changes, Transaction } from "../core/transaction.js";
 import { pausePointId } from "../core/ids.js";
 import type { ConversationRow, Key, MemberRow, PausePointRow } from "../core/rows.js";
 import type { Ports } from "../core/ports.js";

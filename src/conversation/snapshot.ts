@@ -4,7 +4,8 @@ import type { MessageStep, PausePoint, Presence, Role } from "../protocol/entiti
 import { byteLength } from "../protocol/json.js";
 import { cutStep, PART_BYTES, pageBefore, sizeOf } from "./pages.js";
 import { conversationView, messageStepView, pausePointView, runView } from "../core/views.js";
-import type { Changes, Journal } from "../core/journal.js";
+import type { Journal } from "../core/journal.js";
+import type { Changes } from "../core/transaction.js";
 import type { PausePointRow, StepRow } from "../core/rows.js";
 
 // What a device is told about a conversation: everything that fits for one that comes new, what has a

@@ -1,4 +1,5 @@
-import { isLive, type Transaction } from "./journal.js";
+import { isLive } from "./journal.js";
+import type { Transaction } from "./transaction.js";
 import { positionOf, supersededMessageId } from "./ids.js";
 import { mayAct, OP_REUSED, rejected, type CommandOutcome } from "./command.js";
 import type { Actor } from "./ports.js";

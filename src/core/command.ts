@@ -1,4 +1,4 @@
-import type { Transaction } from "./journal.js";
+import type { Transaction } from "./transaction.js";
 import type { Actor } from "./ports.js";
 
 // What every command of a person has in common: who may give one, and how it ends.

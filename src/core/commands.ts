@@ -1,7 +1,8 @@
 import { byteLength } from "../protocol/json.js";
-import { mayAct, NOT_FOUND, OP_REUSED, rejected, type CommandOutcome } from "./command.js";
+import { mayAct, OP_REUSED, rejected, type CommandOutcome } from "./command.js";
 import { isReservedMessageId, isSuperseded, turnOf } from "./ids.js";
-import { isLive, type Transaction } from "./journal.js";
+import { isLive } from "./journal.js";
+import type { Transaction } from "./transaction.js";
 import { leaveRun, placeOfEdit, supersede, type Parent } from "./branches.js";
 import type { StepRow } from "./rows.js";
 import { settlePausePoint } from "./pause-point.js";
@@ -108,16 +109,6 @@ const titleOf = (text: string): string => {
 
 function withdrawCards(ports: Ports, tx: Transaction, from: number): void {
   for (const row of tx.store.pausePointsFrom(from)) if (row.state === "pending") settlePausePoint(ports, tx, row, { state: "cancelled", withdrawn: true });
-}
-
-/** Deletes the conversation: its run is cancelled and the tombstone written in one transaction (H15). */
-export function remove(tx: Transaction, actor: Actor, streaming: Streaming | null): CommandOutcome {
-  const member = tx.store.get("members", actor.person);
-  if (!member || member.removed) return NOT_FOUND;
-  if (member.role !== "owner") return rejected("forbidden", "Only the owner of the conversation may do this.");
-  leaveRun(tx, actor, true, streaming);
-  tx.patchConversation({ deletedAt: tx.now, title: "", pausePointId: null });
-  return { status: "applied" };
 }
 
 /** Cancels the live run: written first; the caller signals the model and the tools afterwards (H19). */

@@ -1,4 +1,4 @@
-import type { Transaction } from "./journal.js";
+import type { Transaction } from "./transaction.js";
 import type { ConversationRow } from "./rows.js";
 
 /** Makes the tables and the conversation, with its owner as the first member. */

@@ -1,12 +1,14 @@
 import { loggable } from "../protocol/loggable.js";
 import type { Decision } from "../protocol/commands.js";
+import type { Role } from "../protocol/entities.js";
 import type { LiveAttempt } from "../protocol/frames.js";
 import { chooseHead, regenerate, type BranchCommand } from "./branches.js";
 import type { CommandOutcome } from "./command.js";
-import { cancel, remove, send, type SendCommand } from "./commands.js";
+import { cancel, send, type SendCommand } from "./commands.js";
 import { beginTry, recordResult, runTool, type Try } from "./execute.js";
 import { toolCallId } from "./ids.js";
-import type { Transaction } from "./journal.js";
+import { remove, rename, setMember } from "./owner.js";
+import type { Transaction } from "./transaction.js";
 import type { CallRow, RunRow } from "./rows.js";
 import { decide, expireDue, type DecisionOutcome } from "./pause-point.js";
 import type { Actor, Ports } from "./ports.js";
@@ -36,6 +38,14 @@ export class Engine {
   /** Chooses the branch in use. */
   head(actor: Actor, command: BranchCommand): CommandOutcome {
     return this.#command("head", (tx, streaming) => chooseHead(tx, actor, command, streaming));
+  }
+
+  rename(actor: Actor, title: string): CommandOutcome {
+    return this.#command("rename", (tx) => rename(tx, actor, title));
+  }
+
+  setMember(actor: Actor, person: string, role: Exclude<Role, "owner"> | null): CommandOutcome {
+    return this.#command("member", (tx) => setMember(this.ports, tx, actor, person, role));
   }
 
   remove(actor: Actor): CommandOutcome {

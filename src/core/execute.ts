@@ -1,6 +1,6 @@
 import { byteLength, canonicalJson, type Json } from "../protocol/json.js";
 import { idempotencyKey, runId } from "./ids.js";
-import type { Transaction } from "./journal.js";
+import type { Transaction } from "./transaction.js";
 import type { CallRow, RunRow } from "./rows.js";
 import { storedJson } from "./outcome.js";
 import { isIdempotent, parseInput, policyOf } from "./policy.js";

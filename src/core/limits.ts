@@ -17,6 +17,8 @@ export interface Limits {
   /** How long a card waits when its policy doesn't say. */
   expiresInMs: number;
   contextTokens: number;
+  /** Members of a conversation, removed ones included: every change that touches it carries them. */
+  members: number;
 }
 
 const SECOND = 1000;
@@ -37,6 +39,7 @@ export const defaultLimits: Limits = {
   cancelGraceMs: 10 * SECOND,
   expiresInMs: 24 * 60 * MINUTE,
   contextTokens: 24_000,
+  members: 200,
 };
 
 const UNITS: Record<string, number> = { s: SECOND, m: MINUTE, h: 60 * MINUTE, d: 24 * 60 * MINUTE };

@@ -1,7 +1,7 @@
 import type { Decision, DecisionCode } from "../protocol/commands.js";
 import { byteLength, canonicalJson, type Json } from "../protocol/json.js";
 import { pausePointId, pausePointNumber } from "./ids.js";
-import type { Transaction } from "./journal.js";
+import type { Transaction } from "./transaction.js";
 import type { CallRow, PausePointRow } from "./rows.js";
 import { isApprovalMarker } from "./marker.js";
 import { storedJson } from "./outcome.js";

@@ -2,7 +2,7 @@ import { byteLength, canonicalJson, type Json } from "../protocol/json.js";
 import type { CallCause } from "../protocol/entities.js";
 import type { LivePart } from "../protocol/fold.js";
 import { pausePointId, toolCallId } from "./ids.js";
-import type { Transaction } from "./journal.js";
+import type { Transaction } from "./transaction.js";
 import type { CallRow, RunRow } from "./rows.js";
 import { durationMs } from "./limits.js";
 import { isApprovalMarker } from "./marker.js";

@@ -1,6 +1,7 @@
 import type { RunStatus, StopReason } from "../protocol/entities.js";
 import { assistantMessageId, pausePointId, runId } from "./ids.js";
-import { isLive, type Transaction } from "./journal.js";
+import { isLive } from "./journal.js";
+import type { Transaction } from "./transaction.js";
 import type { CallRow, RunRow, StepRow } from "./rows.js";
 import { isIdempotent, openPausePoint } from "./policy.js";
 import { cardsOfStep, chainOf, insertDecisions } from "./told-by-message.js";

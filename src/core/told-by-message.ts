@@ -1,6 +1,6 @@
 import { decisionsMessageId } from "./ids.js";
 import { byteLength } from "../protocol/json.js";
-import type { Transaction } from "./journal.js";
+import type { Transaction } from "./transaction.js";
 import type { CallRow, PausePointRow, Reads, RunRow, StepRow } from "./rows.js";
 
 // RESUME_MODE=message: a run whose cards are decided ends, and a synthetic message tells the decisions. What the

@@ -42,7 +42,14 @@ export const FAULTS: Fault[] = [
     replace: ".map((tool) => ({ ...tool }))",
     tests: "core",
   },
-  { rule: "H3", fault: "the settling statement takes any row", file: "src/core/journal.ts", find: '{ state: "pending", version: row.version })', replace: "{})", tests: "core" },
+  {
+    rule: "H3",
+    fault: "the settling statement takes any row",
+    file: "src/core/transaction.ts",
+    find: '{ state: "pending", version: row.version })',
+    replace: "{})",
+    tests: "core",
+  },
   {
     rule: "H4",
     fault: "a decision without the intent to resume",
@@ -146,7 +153,7 @@ export const FAULTS: Fault[] = [
   {
     rule: "H16",
     fault: "a person's words are logged",
-    file: "src/core/journal.ts",
+    file: "src/core/transaction.ts",
     find: "state: patch.state ?? row.state });",
     replace: "state: patch.state ?? row.state, reply: patch.reply ?? null });",
     tests: "core",

@@ -1,26 +1,15 @@
 import { runInDurableObject } from "cloudflare:test";
 import { beforeAll, expect, it } from "vitest";
 import { wireShape } from "./wire-shape.js";
-import { Device, migrateD1, newConversation, stubOf } from "../worker/kit.js";
+import { suspendedLife } from "./life.js";
+import { migrateD1, stubOf } from "../worker/kit.js";
 
-// One conversation as this release leaves it: an approved transfer, a rejected one, a text in the queue, and a run that
-// waits for two people at once. The release after must open it, decide, and go on.
+// One conversation as this release leaves it. The release after must open it, decide, and go on.
 
 beforeAll(migrateD1);
 
 it("writes the journal of a suspended run as SQL", async () => {
-  const id = await newConversation();
-  const laptop = await Device.connect(id, "ana", "laptop");
-  await laptop.say("Transfer 250 EUR from operations to savings", { messageId: "u-first", opId: "op-first" });
-  await laptop.decide(await laptop.card(), "approve", { reply: "fine" });
-  await laptop.rest("completed");
-  await laptop.say("Transfer 300 EUR from operations to payroll");
-  await laptop.decide(await laptop.card(), "reject", { reply: "not now" });
-  await laptop.until(() => laptop.run?.runId === "r2" && laptop.run.status === "completed");
-  await laptop.say("Transfer 120 EUR from operations to savings and let me choose between tea and coffee", { messageId: "u-last" });
-  await laptop.until(() => [...laptop.cards.values()].filter(({ state }) => state === "pending").length === 2);
-  await laptop.rest("suspended");
-  await laptop.say("and then list the accounts", { messageId: "u-queued" });
+  const { id, laptop } = await suspendedLife();
   const sql = await runInDurableObject(stubOf(id), (_, state) => dump(state.storage.sql));
   const version = await runInDurableObject(stubOf(id), (_, state) => state.storage.sql.exec("SELECT schema FROM conversation").one()["schema"]);
   await expect(sql).toMatchFileSnapshot(`../fixtures/journal-v${version}.sql`);

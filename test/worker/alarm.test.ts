@@ -1,6 +1,7 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { ScriptedModel } from "../kit/model.js";
+import { until } from "../kit/until.js";
 import { control, resetControl } from "./entry.js";
 import { api, Device, migrateD1, newConversation, stubOf } from "./kit.js";
 
@@ -59,4 +60,16 @@ it("[H4] a deploy with wrong settings loses nothing: the object looks again ever
   await runDurableObjectAlarm(stubOf(id));
   const again = await Device.connect(id, "ana", "again");
   await again.rest("completed");
+});
+
+it("[H4] with wrong settings an object that owes nothing sets no alarm, and one without a conversation writes nothing", async () => {
+  const idle = await newConversation();
+  await until(
+    async () => (await runInDurableObject(stubOf(idle), (_, { storage }) => storage.sql.exec("SELECT mirrored = version AS told FROM conversation").one()["told"])) === 1,
+  );
+  await abortAllDurableObjects();
+  await runDurableObjectAlarm(stubOf(idle));
+  await abortAllDurableObjects();
+  control.wrong = true;
+  for (const id of [idle, `c_${"e".repeat(32)}`]) expect(await runInDurableObject(stubOf(id), (_, { storage }) => storage.getAlarm())).toBeNull();
 });

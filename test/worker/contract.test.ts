@@ -1,15 +1,7 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { SqliteStore } from "../../src/conversation/journal.js";
-import { branchScenarios } from "../contract/branches.js";
-import { decideScenarios } from "../contract/decide.js";
-import { deviceToolScenarios } from "../contract/device-tools.js";
-import { edgeScenarios } from "../contract/edges.js";
-import { limitScenarios } from "../contract/limits.js";
-import { messageModeScenarios } from "../contract/message-mode.js";
-import { runScenarios } from "../contract/run.js";
+import { CONTRACT } from "../contract/all.js";
 import { runAgainst } from "../contract/suite.js";
-import { secondReviewScenarios } from "../contract/second-review.js";
-import { textScenarios } from "../contract/texts.js";
 
 let count = 0;
 
@@ -20,15 +12,5 @@ runAgainst(
     const stub = env.CONVERSATION.getByName(`c_${count.toString(16).padStart(32, "0")}`);
     await runInDurableObject(stub, (_, state) => body(new SqliteStore(state.storage)));
   },
-  {
-    "pause points": decideScenarios,
-    "what a review found": edgeScenarios,
-    "what a second review found": secondReviewScenarios,
-    "the run": runScenarios,
-    "texts and what the model is told": textScenarios,
-    "limits and cancelling": limitScenarios,
-    branches: branchScenarios,
-    "questions to devices": deviceToolScenarios,
-    "decisions told by a message": messageModeScenarios,
-  },
+  CONTRACT,
 );

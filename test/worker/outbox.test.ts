@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { control, resetControl } from "./entry.js";
 import { until } from "../kit/until.js";
 import { api, Device, migrateD1, newConversation, stubOf } from "./kit.js";
+import { batches } from "./broken-d1.js";
 
 beforeEach(migrateD1);
 afterEach(async () => {
@@ -12,18 +13,6 @@ afterEach(async () => {
 });
 
 const TRANSFER = "Transfer 250 EUR from operations to savings";
-
-/** A D1 that does what a test says with the outbox's batches, and works otherwise. */
-function brokenD1(batch: (real: () => Promise<D1Result[]>) => Promise<D1Result[]>): (real: D1Database) => D1Database {
-  return (real) =>
-    new Proxy(real, {
-      get(target, name) {
-        if (name === "batch") return (statements: D1PreparedStatement[]) => batch(() => target.batch(statements));
-        const value = Reflect.get(target, name) as unknown;
-        return typeof value === "function" ? (value as (...values: unknown[]) => unknown).bind(target) : value;
-      },
-    });
-}
 
 const listed = async (id: string): Promise<Record<string, unknown> | undefined> =>
   (await env.DB.prepare("SELECT id, state, version, decided_by FROM pause_points WHERE conversation_id = ?").bind(id).all()).results[0];
@@ -45,7 +34,7 @@ it("[H21] a card and its decision reach D1, each with its version", async () => 
 });
 
 it("[H21] [H4] D1 that throws delays the list, never the decision, and catches up by the alarm", async () => {
-  control.db = brokenD1(() => Promise.reject(new Error("D1_ERROR: storage is down")));
+  control.db = batches(() => Promise.reject(new Error("D1_ERROR: storage is down")));
   const id = await newConversation();
   const laptop = await Device.connect(id, "ana");
   await laptop.say("ask me for my name");
@@ -64,7 +53,7 @@ it("[H21] [H4] D1 that throws delays the list, never the decision, and catches u
 
 it("[H21] D1 that applies a write and then throws is written again, which changes nothing", async () => {
   let failures = 0;
-  control.db = brokenD1(async (real) => {
+  control.db = batches(async (real) => {
     const results = await real();
     if ((failures += 1) <= 2) throw new Error("D1_ERROR: connection lost");
     return results;
@@ -87,7 +76,7 @@ it("[H21] D1 that applies a write and then throws is written again, which change
 it("[H21] what advances is the version that was sent, though the row has changed meanwhile", async () => {
   let holding = false;
   let held = 0;
-  control.db = brokenD1(async (real) => {
+  control.db = batches(async (real) => {
     const results = await real();
     if (holding) held += 1;
     while (holding) await scheduler.wait(1);

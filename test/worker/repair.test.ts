@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { control, resetControl } from "./entry.js";
 import { until } from "../kit/until.js";
 import { api, Device, migrateD1, newConversation, stubOf } from "./kit.js";
+import { batches } from "./broken-d1.js";
 
 // D1 that is lost, restored, slow or down, and what brings its lists back.
 
@@ -16,18 +17,6 @@ afterEach(async () => {
 });
 
 const QUESTION = "ask me for my name";
-
-/** A D1 whose batches, which only outboxes and the ledger send, do what a test says. */
-function batches(batch: (real: () => Promise<D1Result[]>) => Promise<D1Result[]>): (real: D1Database) => D1Database {
-  return (real) =>
-    new Proxy(real, {
-      get(target, name) {
-        if (name === "batch") return (statements: D1PreparedStatement[]) => batch(() => target.batch(statements));
-        const value = Reflect.get(target, name) as unknown;
-        return typeof value === "function" ? (value as (...values: unknown[]) => unknown).bind(target) : value;
-      },
-    });
-}
 
 /** A D1 that answers nothing at all. */
 function down(): D1Database {
