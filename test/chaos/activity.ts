@@ -1,0 +1,105 @@
+import type { PausePoint } from "../../src/protocol/entities.js";
+import type { Random } from "../simulate/random.js";
+import { ledgerOf } from "./check.js";
+import { isShort } from "./short.js";
+import { pendingOf, type Device, type Talk, type World } from "./world.js";
+
+// What people do, by the seed. A request over HTTP whose server dies is lost, as it is for a person.
+
+const ACCOUNTS = ["operations", "savings", "payroll"];
+const TURNS = 6;
+const MOST_TALKS = 3;
+
+/** One thing that somebody does. `wanted` names the transaction that is to be brought about, when one is. */
+export async function act(world: World, random: Random, wanted: string | null): Promise<void> {
+  const open = world.talks.filter(({ deleted }) => !deleted);
+  if (open.length < MOST_TALKS || wanted === "create") return void (await world.converse().catch(() => {}));
+  const talk = random.pick(open);
+  const device = random.pick(talk.devices);
+  if (wanted !== null && random.chance(0.5)) return special(world, random, talk, wanted);
+  if (talk.turns >= TURNS && random.chance(0.3)) return special(world, random, talk, "delete");
+  if (!device.joined || random.chance(0.05)) return joinOrLeave(world, device);
+  const { sync } = device.store.getSnapshot();
+  const cards = pendingOf(device);
+  if (cards.length > 0 && random.chance(0.7)) return decide(world, random, talk, device, random.pick(cards));
+  if (sync.run?.status === "running" && random.chance(0.1)) return device.store.cancel(sync.run.runId);
+  if (cards.length > 0 && random.chance(0.5)) return device.store.send("Never mind, show the accounts", random.chance(0.5));
+  if (random.chance(0.08)) return special(world, random, talk, random.pick(["rename", "member", "head", "regenerate", "reindex"]));
+  talk.turns += 1;
+  world.tell(`${device.person} asks in ${talk.id}`);
+  device.store.send(request(random, wanted === "expire" || wanted === "alarm"));
+}
+
+function request(random: Random, short: boolean): string {
+  const amount = 101 + random.int(200);
+  const sum = short ? amount - (amount % 3) + 3 : random.chance(0.2) && !isShort(amount) ? random.int(90) + 1 : amount;
+  const [from, to] = [random.pick(ACCOUNTS.slice(0, 1)), random.pick(ACCOUNTS.slice(1))];
+  if (random.chance(0.4)) return `use wire with ${JSON.stringify({ from, to, amount: sum, currency: "EUR" })}`;
+  const one = `Transfer ${sum} EUR from ${from} to ${to}`;
+  return random.chance(0.3) ? `${one} and transfer ${110 + random.int(50)} EUR from ${from} to ${to}` : one;
+}
+
+function joinOrLeave(world: World, device: Device): void {
+  device.joined = !device.joined;
+  world.tell(`${device.name} ${device.joined ? "joins" : "leaves"}`);
+  if (device.joined) device.store.start();
+  else device.store.stop();
+}
+
+async function decide(world: World, random: Random, talk: Talk, device: Device, card: PausePoint): Promise<void> {
+  if (card.kind === "recovery") {
+    const happened = await ledgerOf(world)
+      .then(({ transfers }) => transfers.some(({ key }) => key.startsWith(`${talk.id}.${card.runId}.${card.stepIndex}.${card.toolCallId.split("-")[2]}#`)))
+      .catch(() => null);
+    if (happened === null) return;
+    world.tell(`${device.person} says of ${card.id} that it ${happened ? "happened" : "did not happen"}`);
+    return device.store.decide(card, { decision: "approve", choice: happened ? "happened" : random.pick(["did_not_happen", "retry"]) });
+  }
+  const edited = random.chance(0.3) ? { payloadOverride: { ...(card.payload as object), amount: 100 + random.int(90) } } : {};
+  const answer = random.chance(0.25) ? { decision: "reject" as const } : { decision: "approve" as const, ...edited };
+  world.tell(`${device.name} decides ${card.id}: ${JSON.stringify(answer)}`);
+  device.store.decide(card, answer);
+  if (!random.chance(0.3)) return;
+  // Another device decides the same card in the same moment.
+  const other = talk.devices.find((one) => one !== device && one.joined);
+  const same = other && pendingOf(other).find(({ id }) => id === card.id);
+  if (other && same) other.store.decide(same, { decision: "reject" });
+}
+
+/** Brings about what chance alone would seldom do. */
+async function special(world: World, random: Random, talk: Talk, wanted: string): Promise<void> {
+  const person = `/api/conversations/${talk.id}`;
+  const device = talk.devices.find(({ joined }) => joined);
+  const { sync } = device?.store.getSnapshot() ?? {};
+  const messages = [...(sync?.steps.values() ?? [])].filter(({ removed }) => !removed);
+  world.tell(`${wanted} in ${talk.id}`);
+  const ask = (method: string, path: string, body?: unknown): Promise<unknown> => world.api("ana", method, path, body).catch(() => null);
+  switch (wanted) {
+    case "rename":
+      return void (await ask("PATCH", person, { title: `Talk ${random.int(1000)}` }));
+    case "member":
+      return void (await ask("PUT", `${person}/members/cleo`, { role: random.pick(["viewer", "approver"]) }));
+    case "reindex":
+      return void (await ask("POST", `${person}/reindex`));
+    case "delete":
+      for (const { store } of talk.devices) store.stop();
+      talk.deleted = true;
+      return void (await ask("DELETE", person));
+    case "head":
+      talk.branched = true;
+      if (messages.length > 0) device?.store.choose(random.pick(messages).messageId);
+      return;
+    case "regenerate": {
+      talk.branched = true;
+      const answers = messages.filter(({ role }) => role === "assistant");
+      if (answers.length > 0) device?.store.regenerate(random.pick(answers).messageId);
+      return;
+    }
+    case "cancel":
+    case "give_up":
+      if (sync?.run && ["running", "suspended"].includes(sync.run.status)) device?.store.cancel(sync.run.runId);
+      return;
+    default:
+      device?.store.send(request(random, true));
+  }
+}
