@@ -11,6 +11,8 @@ export interface Fault {
   replace: string;
   /** Where the rule's tests are. */
   tests: "core" | "sync" | "hostile" | "outbox" | "cycle" | "release";
+  /** `npm run simulate -- --faults` must find it too. */
+  simulated?: true;
 }
 
 /** What names a fault: its rule, and its part if it has one. */
@@ -57,8 +59,17 @@ export const FAULTS: Fault[] = [
     find: "if (run?.turn === row.turn) resume(tx, run);",
     replace: "",
     tests: "core",
+    simulated: true,
   },
-  { rule: "H5", fault: "a call found started is run again, whatever it is", file: "src/core/run.ts", find: "if (!idempotent) {", replace: "if (false) {", tests: "core" },
+  {
+    rule: "H5",
+    fault: "a call found started is run again, whatever it is",
+    file: "src/core/run.ts",
+    find: "if (!idempotent) {",
+    replace: "if (false) {",
+    tests: "core",
+    simulated: true,
+  },
   {
     rule: "H6",
     fault: "what runs is not compared with what was shown",
@@ -167,7 +178,14 @@ export const FAULTS: Fault[] = [
     replace: "return [run]",
     tests: "core",
   },
-  { rule: "H17", fault: "each kick starts a driver", file: "src/core/engine.ts", find: "if (this.#driving || this.ports", replace: "if (this.ports", tests: "core" },
+  {
+    rule: "H17",
+    fault: "each kick starts a driver",
+    file: "src/core/engine.ts",
+    find: "if (this.#driving || this.ports",
+    replace: "if (this.ports",
+    tests: "core",
+  },
   {
     rule: "H18",
     fault: "a model that stalls is waited for",

@@ -1,4 +1,4 @@
-import { FAULTS, nameOf } from "./list.ts";
+import { FAULTS, nameOf, type Fault } from "./list.ts";
 
 interface SourcePlugin {
   name: string;
@@ -14,6 +14,11 @@ export function faultPlugin(): SourcePlugin {
   const name = process.env["HOLDPOINT_FAULT"];
   const fault = FAULTS.find((one) => nameOf(one) === name);
   if (name && !fault) throw new Error(`There is no fault ${name}.`);
+  return faulty(fault);
+}
+
+/** Edits the line of one fault, or none. */
+export function faulty(fault: Fault | undefined): SourcePlugin {
   return {
     name: "holdpoint:fault",
     enforce: "pre",

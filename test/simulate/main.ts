@@ -33,6 +33,25 @@ export async function simulate({ seed: first, conversations, minutes }: Asked): 
   return true;
 }
 
+export interface Found {
+  seed: number;
+  conversations: number;
+  rule: string;
+}
+
+/** Lives until a rule is broken; null when none was in so many conversations. */
+export async function search(first: number, conversations: number): Promise<Found | null> {
+  for (let lived = 1; lived <= conversations; lived += 1) {
+    const seed = first + lived - 1;
+    try {
+      await new SimulatedConversation(seed).live();
+    } catch (error) {
+      return { seed, conversations: lived, rule: error instanceof Error ? error.message : String(error) };
+    }
+  }
+  return null;
+}
+
 /** The life of one seed, line by line. */
 async function replay(seed: number): Promise<void> {
   const lines: string[] = [];
