@@ -7,14 +7,11 @@ import { until } from "../kit/until.js";
 import { BASE, Device, newConversation, stubOf } from "../worker/kit.js";
 import { OPENING, type Input } from "./honest.js";
 import { asPerson, at } from "./inputs.js";
+import { codeOf, mayChange, Violation } from "./judge.js";
 
 /** Inputs taken by one conversation before another takes its place, so that it stays what honest inputs are made for. */
 const MOST_TAKEN = 8;
 const MOST_FRAMES = 1500;
-
-class Violation extends Error {
-  override name = "Violation";
-}
 
 export interface Tally {
   inputs: number;
@@ -194,14 +191,3 @@ export class Inside {
 const writesOf = (state: DurableObjectState): number => state.storage.sql.exec<{ n: number }>("SELECT total_changes() AS n").one().n;
 
 const nameOf = (socket: WebSocket): string | undefined => (socket.deserializeAttachment() as { device?: { id: string } | null } | null)?.device?.id;
-
-/** A decision that is refused with these has found that its card is another by now, or past its time. */
-const mayChange = (code: string | undefined): boolean => code === "changed" || code === "expired";
-
-function codeOf(text: string): string | undefined {
-  try {
-    return (JSON.parse(text) as { code?: string }).code;
-  } catch {
-    return undefined;
-  }
-}
