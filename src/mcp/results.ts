@@ -8,7 +8,8 @@ import { plain, plainLine } from "./plain.js";
 /** Texts and data, and a line for each part that was left out. Throws when the server says that the tool failed. */
 export function resultOf(server: string, result: CallToolResult): Json {
   if ("toolResult" in result && !("content" in result)) return { data: asJson(result.toolResult) };
-  const content = Array.isArray(result["content"]) ? (result["content"] as Part[]) : [];
+  // The client's own check of an answer is its maker's to change: a part that is none must not look like a failed call.
+  const content = (Array.isArray(result["content"]) ? (result["content"] as unknown[]) : []).map((part): Part => (isPart(part) ? part : { type: "unknown" }));
   const text = content.flatMap((part) => (part.type === "text" && typeof part["text"] === "string" ? [part["text"]] : [])).join("\n\n");
   if (result["isError"] === true) throw new Error(`${server} says that it failed: ${plain(text, 3_000) || "no reason given"}`);
   const leftOut = content.flatMap((part) => (part.type === "text" ? [] : [leftOutLine(part)]));
@@ -22,6 +23,8 @@ export function resultOf(server: string, result: CallToolResult): Json {
 }
 
 type Part = { type: string } & { [key: string]: unknown };
+
+const isPart = (part: unknown): part is Part => typeof part === "object" && part !== null && "type" in part && typeof part.type === "string";
 
 // The call has happened, whatever came back: what can't be kept must not make it look as if it had failed.
 function asJson(value: unknown): Json {
@@ -49,7 +52,7 @@ function leftOutLine(part: Part): string {
     case "audio":
       return `${part.type} (${word(part["mimeType"])}, ${typeof part["data"] === "string" ? Math.floor((byteLength(part["data"]) * 3) / 4) : 0} bytes)`;
     case "resource": {
-      const resource = part["resource"] as { uri?: unknown; mimeType?: unknown } | undefined;
+      const resource = part["resource"] as { uri?: unknown; mimeType?: unknown } | null | undefined;
       return `resource ${word(resource?.uri)} (${word(resource?.mimeType)})`;
     }
     case "resource_link":

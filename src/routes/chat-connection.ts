@@ -13,7 +13,7 @@ import { parseUntrusted } from "../protocol/parse.js";
 import type { Env } from "../settings.js";
 import { DEFAULT_SKILL } from "../skills/index.js";
 import { chatBody, conversationIdOf, readChat } from "./chat.js";
-import { objectOf } from "./conversations.js";
+import { asActor, objectOf } from "./conversations.js";
 import { problem, refused } from "./problem.js";
 
 const along = z.record(z.string(), z.unknown()).catch({});
@@ -153,7 +153,7 @@ export class ChatConnection {
   }
 
   async #connect(chat: Chat, id: string): Promise<{ code?: string; message?: string } | null> {
-    const response = await objectOf(this.env, id).fetch(new Request("https://object/chat-socket", { headers: { upgrade: "websocket", "x-actor": JSON.stringify(this.actor) } }));
+    const response = await objectOf(this.env, id).fetch(new Request("https://object/chat-socket", { headers: { upgrade: "websocket", ...asActor(this.actor) } }));
     const socket = response.webSocket;
     if (!socket) return response.json();
     socket.accept();

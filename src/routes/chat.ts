@@ -8,7 +8,7 @@ import { DEFAULT_SKILL } from "../skills/index.js";
 import { conversationOf, hex, isConversationId } from "../core/ids.js";
 import { canonicalJson, json } from "../protocol/json.js";
 import type { Decided } from "../conversation/conversation.js";
-import { objectOf } from "./conversations.js";
+import { asActor, objectOf } from "./conversations.js";
 import { DECISION_STATUS, notFound, problem, readBody, refused } from "./problem.js";
 
 // What a stock AI SDK client sends. Of its messages only two things are read: the last text of a person,
@@ -49,14 +49,12 @@ export const chat = new Hono<App>()
     const object = objectOf(c.env, id);
     // An id of the caller's own choosing makes its conversation on first use; one of ours must exist.
     if (id !== body.id && read.request.kind !== "answers") await object.create(c.var.actor.person, { id, skill: DEFAULT_SKILL });
-    const response = await object.fetch(
-      new Request("https://object/chat", { method: "POST", body: JSON.stringify(read.request), headers: { "x-actor": JSON.stringify(c.var.actor) } }),
-    );
+    const response = await object.fetch(new Request("https://object/chat", { method: "POST", body: JSON.stringify(read.request), headers: asActor(c.var.actor) }));
     return asAnswer(response);
   })
   .get("/:id/stream", async (c) => {
     const id = await conversationIdOf(c.var.actor.person, c.req.param("id"));
-    const response = await objectOf(c.env, id).fetch(new Request("https://object/resume", { headers: { "x-actor": JSON.stringify(c.var.actor) } }));
+    const response = await objectOf(c.env, id).fetch(new Request("https://object/resume", { headers: asActor(c.var.actor) }));
     // Never 404: a client without a conversation yet would turn to an error on load.
     return response.headers.get("content-type")?.startsWith("application/json") ? new Response(null, { status: 204 }) : response;
   })

@@ -3,6 +3,7 @@ import type { Model } from "../../src/core/model.js";
 import type { Limits } from "../../src/core/limits.js";
 import type { ResumeMode } from "../../src/core/ports.js";
 import type { Tool } from "../../src/core/tool.js";
+import type { McpServer } from "../../src/mcp/servers.js";
 import type { Env, Settings } from "../../src/settings.js";
 
 export default worker;
@@ -10,7 +11,9 @@ export default worker;
 /** What a test puts in place of the real parts. It lives in the isolate, so it outlasts every object. */
 export const control: {
   model: Model | null;
+  /** The tools that there are, beside those of MCP servers. */
   tools: Map<string, Tool> | null;
+  mcpServers: McpServer[];
   limits: Partial<Limits>;
   resume: ResumeMode | null;
   /** Objects find the settings of their deployment wrong. */
@@ -18,10 +21,10 @@ export const control: {
   db: ((real: D1Database) => D1Database) | null;
   /** Called around every transaction of every object. `die`: this object does nothing from then on, and is to be aborted. */
   transaction: ((name: string, when: "before" | "after", conversation: string | undefined) => "die" | "live") | null;
-} = { model: null, tools: null, limits: {}, resume: null, wrong: false, db: null, transaction: null };
+} = { model: null, tools: null, mcpServers: [], limits: {}, resume: null, wrong: false, db: null, transaction: null };
 
 export function resetControl(): void {
-  Object.assign(control, { model: null, tools: null, limits: {}, resume: null, wrong: false, db: null, transaction: null });
+  Object.assign(control, { model: null, tools: null, mcpServers: [], limits: {}, resume: null, wrong: false, db: null, transaction: null });
 }
 
 /** The real conversation, with a test's model, tools, limits or D1, and its transactions observed. */
@@ -50,7 +53,13 @@ export class Conversation extends Real {
       model: (request) => (control.model ?? settings.model)(request),
       limits: { ...settings.limits, ...control.limits },
       resume: control.resume ?? settings.resume,
-      agent: (skill, offers) => ({ ...settings.agent(skill, offers), ...(control.tools ? { tools: control.tools } : {}) }),
+      mcpServers: control.mcpServers,
+      agent: (skill, offers = []) => {
+        const agent = settings.agent(skill, offers);
+        if (!control.tools) return agent;
+        const offered = offers.flatMap((offer) => [...offer.tools.values()]);
+        return { ...agent, tools: new Map([...control.tools.values(), ...offered].map((tool) => [tool.name, tool])) };
+      },
     };
   }
 }

@@ -5,6 +5,8 @@ declare global {
   namespace Cloudflare {
     interface Env extends HoldpointEnv {
       MIGRATIONS: D1Migration[];
+      /** What `npm run fuzz` asks for, as JSON. */
+      FUZZ: string;
     }
   }
 }
