@@ -26,6 +26,8 @@ const attachment = z.object({ person: z.string(), device: device.nullable().catc
 type Attachment = z.infer<typeof attachment>;
 
 interface Flow {
+  /** The attachment, parsed once: two hundred devices are told of a change without reading each one's again. */
+  known: Attachment | null;
   unseen: number;
   lagging: boolean;
   heardAt: number;
@@ -60,7 +62,7 @@ export class Sockets {
     if (!this.#role(person)) return this.refuse();
     const { 0: client, 1: server } = new WebSocketPair();
     this.ctx.acceptWebSocket(server);
-    server.serializeAttachment({ person, device: null, at: this.journal.now() } satisfies Attachment);
+    this.#attach(server, { person, device: null, at: this.journal.now() });
     return new Response(null, { status: 101, webSocket: client });
   }
 
@@ -96,7 +98,9 @@ export class Sockets {
     if (sockets.length === 0) return;
     for (const frame of changeFrames(this.journal, changes)) this.#broadcast(sockets, encode(frame));
     if (this.journal.conversation().deletedAt !== null) return this.#closeAll(CLOSE.notFound, "The conversation was deleted.");
-    for (const socket of sockets) if (!this.#role(this.#attachment(socket)?.person)) closeSocket(socket, CLOSE.notAllowed, "You are no longer a member of this conversation.");
+    const gone = new Set([...new Set(sockets.map((socket) => this.#flow(socket).known?.person))].filter((person) => !this.#role(person)));
+    for (const socket of gone.size > 0 ? sockets : [])
+      if (gone.has(this.#flow(socket).known?.person)) closeSocket(socket, CLOSE.notAllowed, "You are no longer a member of this conversation.");
     if (this.journal.liveRun()) this.presence();
   }
 
@@ -140,7 +144,7 @@ export class Sockets {
   }
 
   #handle(socket: WebSocket, frame: ClientFrame): void {
-    const known = this.#attachment(socket);
+    const { known } = this.#flow(socket);
     if (!known) return closeSocket(socket, CLOSE.malformed, "This connection is not known any more. Connect again.");
     if (frame.type === "hello") return this.#hello(socket, known, frame);
     if (frame.type === "ping") return this.#send(socket, { type: "pong" });
@@ -172,7 +176,7 @@ export class Sockets {
     const joined = known.device === null;
     // Flushes what is pending to the others. This device must not get it before the welcome that contains it.
     const pieces = this.commands.live();
-    socket.serializeAttachment({ ...known, device: frame.device, at: this.journal.now() } satisfies Attachment);
+    this.#attach(socket, { ...known, device: frame.device, at: this.journal.now() });
     const flow = this.#flow(socket);
     flow.unseen = 0;
     flow.lagging = false;
@@ -223,9 +227,9 @@ export class Sockets {
     const now = this.journal.now();
     const present = new Map<string, Presence>();
     for (const socket of this.ctx.getWebSockets()) {
-      const known = this.#attachment(socket);
+      const { known, heardAt } = this.#flow(socket);
       if (!known?.device || socket.readyState !== WebSocket.OPEN) continue;
-      const heard = Math.max(known.at, this.#flow(socket).heardAt, this.ctx.getWebSocketAutoResponseTimestamp(socket)?.getTime() ?? 0);
+      const heard = Math.max(known.at, heardAt, this.ctx.getWebSocketAutoResponseTimestamp(socket)?.getTime() ?? 0);
       if (now - heard <= PRESENT_MS) present.set(`${known.person} ${known.device.id}`, { person: known.person, device: known.device satisfies Device });
     }
     return [...present.values()];
@@ -233,16 +237,18 @@ export class Sockets {
 
   /** Sockets that have said hello and are open. */
   #live(): WebSocket[] {
-    return this.ctx.getWebSockets().filter((socket) => socket.readyState === WebSocket.OPEN && this.#attachment(socket)?.device);
+    return this.ctx.getWebSockets().filter((socket) => socket.readyState === WebSocket.OPEN && this.#flow(socket).known?.device);
   }
 
-  #attachment(socket: WebSocket): Attachment | null {
-    return attachment.safeParse(socket.deserializeAttachment()).data ?? null;
+  #attach(socket: WebSocket, known: Attachment): void {
+    socket.serializeAttachment(known);
+    this.#flow(socket).known = known;
   }
 
   #flow(socket: WebSocket): Flow {
     let flow = this.#flows.get(socket);
-    if (!flow) this.#flows.set(socket, (flow = { unseen: 0, lagging: false, heardAt: 0, frames: new Allowance(BURST, FRAMES_PER_SECOND, this.journal.now()) }));
+    const known = flow ? null : (attachment.safeParse(socket.deserializeAttachment()).data ?? null);
+    if (!flow) this.#flows.set(socket, (flow = { known, unseen: 0, lagging: false, heardAt: 0, frames: new Allowance(BURST, FRAMES_PER_SECOND, this.journal.now()) }));
     return flow;
   }
 
