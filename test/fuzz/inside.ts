@@ -7,10 +7,10 @@ import { until } from "../kit/until.js";
 import { BASE, Device, newConversation, stubOf } from "../worker/kit.js";
 import { OPENING, type Input } from "./honest.js";
 import { asPerson, at } from "./inputs.js";
-import { codeOf, mayChange, Violation } from "./judge.js";
+import { codeOf, fault, mayChange, Violation } from "./judge.js";
 
 /** Inputs taken by one conversation before another takes its place, so that it stays what honest inputs are made for. */
-const MOST_TAKEN = 8;
+const MOST_TAKEN = 16;
 const MOST_FRAMES = 1500;
 
 export interface Tally {
@@ -59,7 +59,7 @@ export class Inside {
     const handled = first.entry === "socket" ? await this.#frames(raw) : await this.#request(first);
     this.tally.inputs += handled;
     this.#framesHere += handled;
-    const failed = this.#logged.find((line) => !line.startsWith('{"event":') || /"event":"[a-z_.]*failed"/.test(line));
+    const failed = fault(this.#logged, /./);
     if (failed) throw new Violation(`The log says: ${failed}`);
     this.#logged = [];
     return handled;
