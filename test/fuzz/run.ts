@@ -65,6 +65,7 @@ async function throughTheWire(): Promise<boolean> {
 }
 
 console.log(`seed ${seed}, ${inputs} inputs`);
-const held = [await inside(), await throughTheWire()].every(Boolean);
+// Side by side: over the network most of the time is waiting.
+const held = (await Promise.all([inside(), throughTheWire()])).every(Boolean);
 console.log(held ? `No rule was broken, in ${((Date.now() - began) / 1000).toFixed(0)} s.` : `Broken. Again: npm run fuzz -- --seed ${seed} --inputs ${inputs}`);
 process.exitCode = held ? 0 : 1;
