@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { toMinor, transfer, type TransferOrder } from "../store/ledger.js";
-import { allow, ask, defineTool, OutcomeUnknown } from "./define-tool.js";
-
-const ATTEMPTS = 3;
+import { allow, ask, defineTool } from "./define-tool.js";
+import { untilKnown } from "./until-known.js";
 
 const account = z.string().trim().min(1).max(80);
 
@@ -26,7 +25,7 @@ export const executeTransfer = defineTool({
   async execute({ from, to, amount, currency }, { idempotencyKey, conversationId, signal, env }) {
     const amountMinor = toMinor(amount) ?? 0;
     const order: TransferOrder = { key: idempotencyKey, from, to, amountMinor, currency, conversationId, createdAtMs: Date.now() };
-    const outcome = await untilKnown(() => transfer(env.DB, order), signal);
+    const outcome = await untilKnown(() => transfer(env.DB, order), signal, "The ledger did not answer, so it is not known whether the money was moved.");
     if (outcome.status === "refused") throw new Error(outcome.message);
     return {
       transferId: outcome.transfer.key,
@@ -38,19 +37,3 @@ export const executeTransfer = defineTool({
     };
   },
 });
-
-/**
- * D1 does not retry writes, and an error doesn't say whether the batch was committed. Asking again with the
- * same key tells; "failed" for a transfer that went through would make the model, or a person, repeat it.
- */
-async function untilKnown<Result>(write: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
-  let cause: unknown;
-  for (let attempt = 0; attempt < ATTEMPTS && !(attempt > 0 && signal.aborted); attempt++) {
-    try {
-      return await write();
-    } catch (error) {
-      cause = error;
-    }
-  }
-  throw new OutcomeUnknown("The ledger did not answer, so it is not known whether the money was moved.", { cause });
-}

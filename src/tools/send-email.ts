@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { writeEmail } from "../store/emails.js";
 import { ask, defineTool, OutcomeUnknown } from "./define-tool.js";
+import { untilKnown } from "./until-known.js";
 
 const BODY_CHARACTERS = 50_000;
 
@@ -25,9 +26,10 @@ export const sendEmail = ({ configured }: { configured: boolean }) =>
     summary: ({ to, subject }) => `Send "${subject}" to ${to}`,
     // The binding takes no key: a second send is a second mail. The table does.
     idempotent: !configured,
-    async execute({ to, subject, body }, { idempotencyKey, conversationId, env }) {
+    async execute({ to, subject, body }, { idempotencyKey, conversationId, signal, env }) {
       if (!configured) {
-        await writeEmail(env.DB, { key: idempotencyKey, to, subject, body, createdAt: Date.now(), conversationId });
+        const email = { key: idempotencyKey, to, subject, body, createdAt: Date.now(), conversationId };
+        await untilKnown(() => writeEmail(env.DB, email), signal, "The database did not answer, so it is not known whether the mail was written.");
         return { sent: false, stored: true, to, subject, note: "No mail binding is configured here: the mail was written to the list of mails and did not leave." };
       }
       if (!env.EMAIL || !env.EMAIL_FROM) throw new Error("Mail is not set up: the binding EMAIL or the setting EMAIL_FROM is missing. Nothing was sent.");

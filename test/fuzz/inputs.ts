@@ -27,7 +27,7 @@ function schemaOf({ entry, method, path }: Input): z.ZodType | null {
 }
 
 const json = (value: unknown): string => JSON.stringify(value) ?? "";
-const person = fc.oneof({ weight: 5, arbitrary: fc.constant("ana") }, { weight: 5, arbitrary: fc.constantFrom("ben", "vic", "eve", "Łukasz") });
+const person = fc.oneof(...Object.entries({ ana: 12, ben: 4, vic: 5, eve: 2, Łukasz: 1 }).map(([name, weight]) => ({ weight, arbitrary: fc.constant(name) })));
 
 /** A frame or body in place of an honest one. */
 function text(honest: Input): fc.Arbitrary<string> {

@@ -14,5 +14,8 @@ export function codeOf(text: string): string | undefined {
   }
 }
 
-/** The first line of a server's log that no input may cause. */
-export const fault = (log: string): string | undefined => log.split("\n").find((line) => /"event":"[a-z_.]*failed"|non-ASCII|Uncaught|[✘✗] |\b50\d\b.*\(\d+ms\)/.test(line));
+/** What is logged when something of ours broke. A tool that failed, or a run, is no such thing. */
+const BROKEN = /"event":"((request|reconcile|tell|chat_socket|driver|outbox|reindex)\.failed|outbox\.parked|settings\.wrong)"/;
+
+/** The first line of a log that no input may cause; `runtime`: of those that are not lines of ours. */
+export const fault = (lines: string[], runtime: RegExp): string | undefined => lines.find((line) => BROKEN.test(line) || (!line.startsWith('{"event":') && runtime.test(line)));

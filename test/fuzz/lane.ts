@@ -7,7 +7,7 @@ import { Line } from "./wire.js";
 export const BATCH = 25;
 /** A socket sends two frames an input, of 200 that may come at once. */
 const MOST_ON_A_SOCKET = 80;
-const MOST_TAKEN = 8;
+const MOST_TAKEN = 16;
 
 const NOBODY = `c_${"0".repeat(32)}`;
 
@@ -17,6 +17,7 @@ export class Lane {
   #id = "";
   #taken = 0;
   #probes = 0;
+  #closing = false;
   #witness: Line | null = null;
   #lines = new Map<string, { line: Line; used: number }>();
 
@@ -28,16 +29,18 @@ export class Lane {
     const before = await this.#seen();
     const heard = this.#witness?.frames.length ?? 0;
     let taken = 0;
+    // Deleting, removing a member and reindexing close sockets, as they say.
+    this.#closing = batch.some(isClosing);
     for (const input of batch) {
       this.tally[input.entry] += 1;
-      if (await this.#throw(at(input, this.#id))) taken += 1;
+      if (!(await this.#throw(at(input, this.#id)))) continue;
+      taken += 1;
+      if (isClosing(input)) this.#taken = MOST_TAKEN;
     }
     this.tally.taken += taken;
     this.#taken += taken;
     if (taken > 0) {
-      // Deleting, removing a member and reindexing close sockets, as they say.
-      if (batch.some(({ method, path }) => method === "DELETE" || path.includes("/reindex"))) this.#taken = MOST_TAKEN;
-      else if (this.#witness?.closed !== null) throw new Violation(`Another device was closed with ${this.#witness?.closed}.`);
+      if (this.#witness?.closed !== null && !this.#closing) throw new Violation(`Another device was closed with ${this.#witness?.closed}.`);
       return;
     }
     if (this.#witness?.closed !== null) throw new Violation(`All were refused, and another device was closed with ${this.#witness?.closed}.`);
@@ -76,7 +79,7 @@ export class Lane {
     line.send(text);
     line.send(JSON.stringify({ type: "older", opId: probe, before: "m0" }));
     await line.until(() => line.frames.slice(before).some(({ opId }) => opId === probe));
-    if (line.closed === 1011) throw new Violation("The socket was closed with 1011.");
+    if (line.closed === 1011 && !this.#closing) throw new Violation("The socket was closed with 1011.");
     return line.frames.slice(before).some(({ type, status, code }) => type === "ack" && (status === "applied" || mayChange(code)));
   }
 
@@ -90,7 +93,7 @@ export class Lane {
     line.send(JSON.stringify(ask));
     const since = (): Line["frames"] => line.frames.slice(before);
     await line.until(() => since().some(({ requestId }) => requestId === probe));
-    if (line.closed === 1011) throw new Violation("The chat's socket was closed with 1011.");
+    if (line.closed === 1011 && !this.#closing) throw new Violation("The chat's socket was closed with 1011.");
     const failed = since().find((frame) => JSON.stringify(frame).includes('\\"code\\":\\"internal\\"'));
     if (failed) throw new Violation(`The chat's socket answered ${JSON.stringify(failed)}`);
     const asked = requestIdOf(text);
@@ -150,6 +153,8 @@ export class Lane {
     await this.#witness.until(() => this.#witness?.frames.some(({ type }) => type === "welcome") === true);
   }
 }
+
+const isClosing = ({ method, path }: Input): boolean => method === "DELETE" || path.includes("/reindex");
 
 function requestIdOf(text: string): string | undefined {
   try {

@@ -6,7 +6,7 @@ import { BATCH, Lane } from "./lane.js";
 import { Line } from "./wire.js";
 
 /** Conversations that are fuzzed side by side: their inputs follow from the seed and their number. */
-const LANES = 4;
+const LANES = 8;
 
 export interface Target {
   url: string;
@@ -37,7 +37,12 @@ export async function live(server: Target, seed: number, count: number): Promise
       for (const kind of Object.keys(sum) as (keyof typeof sum)[]) sum[kind] += lane.tally[kind];
     }
   }
-  const line = fault(server.log());
+  // wrangler's own tail of the log loses a request that its client has left; that says nothing about the Worker.
+  const lines = server.log().split("\n");
+  const line = fault(
+    lines.filter((one) => !one.includes("this tail session was canceled")),
+    /non-ASCII|Uncaught|✘|^\S+ \S+ 50\d/,
+  );
   if (line) throw new Violation(`The server's log, of seed ${seed}, says: ${line}`);
   return sum;
 }

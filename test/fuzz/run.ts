@@ -6,7 +6,7 @@ import { build } from "vite";
 import { ROOT, start } from "../../src/cli/processes.ts";
 import { startServer } from "../../src/cli/server.ts";
 
-// `npm run fuzz -- --seed N --inputs N`: most inputs beside the Worker in workerd, one in nine through real sockets and
+// `npm run fuzz -- --seed N --inputs N`: most inputs beside the Worker in workerd, one in ten through real sockets and
 // requests to a server of its own. What broke is printed with its seed, and comes again with `--seed`.
 
 const { values } = parseArgs({ options: { seed: { type: "string" }, inputs: { type: "string" } } });
@@ -20,7 +20,7 @@ const inputs = number(values.inputs, 100_000);
 const began = Date.now();
 
 /** The shares of test/fuzz/*.test.ts leave this to the server. */
-const LIVE_SHARE = 0.11;
+const LIVE_SHARE = 0.1;
 
 async function inside(): Promise<boolean> {
   const vitest = start([join(ROOT, "node_modules/vitest/vitest.mjs"), "run", "--config", "test/fuzz/vitest.config.ts", "--root", ROOT], {
@@ -52,8 +52,9 @@ async function throughTheWire(): Promise<boolean> {
     const closed = await flood(server);
     console.log(`a flood of 1000 frames: its socket was closed with ${closed.flood}, the other one of the conversation with ${closed.other}`);
     if (closed.flood !== 4429 || closed.other !== null) return false;
+    const started = Date.now();
     const sent = await live(server, seed, Math.ceil(inputs * LIVE_SHARE));
-    console.log(`over the network: ${JSON.stringify(sent)}`);
+    console.log(`over the network: ${JSON.stringify(sent)}, in ${((Date.now() - started) / 1000).toFixed(0)} s`);
     return true;
   } catch (error) {
     console.log(error instanceof Error ? error.message : String(error));
@@ -64,6 +65,7 @@ async function throughTheWire(): Promise<boolean> {
 }
 
 console.log(`seed ${seed}, ${inputs} inputs`);
-const held = [await inside(), await throughTheWire()].every(Boolean);
+// Side by side: over the network most of the time is waiting.
+const held = (await Promise.all([inside(), throughTheWire()])).every(Boolean);
 console.log(held ? `No rule was broken, in ${((Date.now() - began) / 1000).toFixed(0)} s.` : `Broken. Again: npm run fuzz -- --seed ${seed} --inputs ${inputs}`);
 process.exitCode = held ? 0 : 1;

@@ -7,7 +7,7 @@ export default defineConfig({
     cloudflareTest({
       remoteBindings: false,
       wrangler: { configPath: "./test/worker/wrangler.toml" },
-      miniflare: { bindings: { MIGRATIONS: await readD1Migrations("./migrations"), FUZZ: process.env["FUZZ"] ?? JSON.stringify({ seed: 1, inputs: 1000 }) } },
+      miniflare: { bindings: { MIGRATIONS: await readD1Migrations("./migrations"), ...(process.env["FUZZ"] ? { FUZZ: process.env["FUZZ"] } : {}) } },
     }),
   ],
   test: { name: "fuzz", include: ["test/fuzz/*.test.ts"], testTimeout: 300_000, maxWorkers: 2 },

@@ -6,7 +6,7 @@ declare global {
     interface Env extends HoldpointEnv {
       MIGRATIONS: D1Migration[];
       /** What `npm run fuzz` asks for, as JSON. */
-      FUZZ: string;
+      FUZZ?: string;
     }
   }
 }
