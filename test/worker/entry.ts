@@ -23,7 +23,11 @@ export const control: {
   transaction: ((name: string, when: "before" | "after", conversation: string | undefined) => "die" | "live") | null;
 } = { model: null, tools: null, mcpServers: [], limits: {}, resume: null, wrong: false, db: null, transaction: null };
 
+/** How many tests have had their control. An object that outlives its test has no part in the next one. */
+let generation = 0;
+
 export function resetControl(): void {
+  generation += 1;
   Object.assign(control, { model: null, tools: null, mcpServers: [], limits: {}, resume: null, wrong: false, db: null, transaction: null });
 }
 
@@ -48,17 +52,20 @@ export class Conversation extends Real {
   protected override settings(): Settings {
     if (control.wrong) throw new Error("MODEL is wrong.");
     const settings = super.settings();
+    const born = generation;
+    const own = <Part>(part: Part): Part | null => (born === generation ? part : null);
     return {
       ...settings,
-      model: (request) => (control.model ?? settings.model)(request),
+      model: (request) => (own(control.model) ?? settings.model)(request),
       limits: { ...settings.limits, ...control.limits },
       resume: control.resume ?? settings.resume,
       mcpServers: control.mcpServers,
       agent: (skill, offers = []) => {
         const agent = settings.agent(skill, offers);
-        if (!control.tools) return agent;
+        const tools = own(control.tools);
+        if (!tools) return agent;
         const offered = offers.flatMap((offer) => [...offer.tools.values()]);
-        return { ...agent, tools: new Map([...control.tools.values(), ...offered].map((tool) => [tool.name, tool])) };
+        return { ...agent, tools: new Map([...tools.values(), ...offered].map((tool) => [tool.name, tool])) };
       },
     };
   }
