@@ -6,8 +6,8 @@ import { latencies } from "./latency.ts";
 import { table, ratioOf, verdictOf, type Measure } from "./measure.ts";
 
 // `npm run bench -- --devices N --rounds R --only cost,latency`: what docs/spec.md and the design promise of speed
-// and cost, measured on a real workerd: one JSON line a measure, and a table at the end. A target that is missed is
-// printed, and is no error.
+// and cost, measured on a real workerd: one JSON line a measure, and a table at the end. A ratio that misses its
+// target is printed and is no error, for the machine has its part in it; a count that does is one.
 
 const { values } = parseArgs({ options: { devices: { type: "string", default: "200" }, rounds: { type: "string", default: "5" }, only: { type: "string" } } });
 const devices = Number(values.devices);
@@ -31,4 +31,4 @@ for (const name of wanted) {
   }
 }
 console.log(`\n${table(measures)}\n\nMedians of ${rounds} rounds; load of this machine at the end: ${loadavg()[0]!.toFixed(2)}.`);
-process.exit(0);
+process.exit(measures.some((one) => ratioOf(one) === null && verdictOf(one) === "missed") ? 1 : 0);

@@ -99,8 +99,7 @@ export class Sockets {
     for (const frame of changeFrames(this.journal, changes)) this.#broadcast(sockets, encode(frame));
     if (this.journal.conversation().deletedAt !== null) return this.#closeAll(CLOSE.notFound, "The conversation was deleted.");
     const gone = new Set([...new Set(sockets.map((socket) => this.#flow(socket).known?.person))].filter((person) => !this.#role(person)));
-    for (const socket of gone.size > 0 ? sockets : [])
-      if (gone.has(this.#flow(socket).known?.person)) closeSocket(socket, CLOSE.notAllowed, "You are no longer a member of this conversation.");
+    for (const socket of sockets) if (gone.has(this.#flow(socket).known?.person)) closeSocket(socket, CLOSE.notAllowed, "You are no longer a member of this conversation.");
     if (this.journal.liveRun()) this.presence();
   }
 
@@ -246,10 +245,12 @@ export class Sockets {
   }
 
   #flow(socket: WebSocket): Flow {
-    let flow = this.#flows.get(socket);
-    const known = flow ? null : (attachment.safeParse(socket.deserializeAttachment()).data ?? null);
-    if (!flow) this.#flows.set(socket, (flow = { known, unseen: 0, lagging: false, heardAt: 0, frames: new Allowance(BURST, FRAMES_PER_SECOND, this.journal.now()) }));
-    return flow;
+    const flow = this.#flows.get(socket);
+    if (flow) return flow;
+    const known = attachment.safeParse(socket.deserializeAttachment()).data ?? null;
+    const fresh: Flow = { known, unseen: 0, lagging: false, heardAt: 0, frames: new Allowance(BURST, FRAMES_PER_SECOND, this.journal.now()) };
+    this.#flows.set(socket, fresh);
+    return fresh;
   }
 
   #broadcast(sockets: WebSocket[], text: string): void {

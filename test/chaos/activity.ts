@@ -6,7 +6,7 @@ import { pendingOf, type Device, type Talk, type World } from "./world.js";
 
 // What people do, by the seed. A request over HTTP whose server dies is lost, as it is for a person.
 
-const ACCOUNTS = ["operations", "savings", "payroll"];
+const TARGETS = ["savings", "payroll"];
 const TURNS = 6;
 const MOST_TALKS = 3;
 
@@ -33,7 +33,7 @@ export async function act(world: World, random: Random, wanted: string | null): 
 function request(random: Random, short: boolean): string {
   const amount = 101 + random.int(200);
   const sum = short ? amount - (amount % 3) + 3 : random.chance(0.2) && !isShort(amount) ? random.int(90) + 1 : amount;
-  const [from, to] = [random.pick(ACCOUNTS.slice(0, 1)), random.pick(ACCOUNTS.slice(1))];
+  const [from, to] = ["operations", random.pick(TARGETS)];
   if (random.chance(0.4)) return `use wire with ${JSON.stringify({ from, to, amount: sum, currency: "EUR" })}`;
   const one = `Transfer ${sum} EUR from ${from} to ${to}`;
   return random.chance(0.3) ? `${one} and transfer ${110 + random.int(50)} EUR from ${from} to ${to}` : one;
@@ -68,7 +68,7 @@ async function decide(world: World, random: Random, talk: Talk, device: Device, 
 
 /** Brings about what chance alone would seldom do. */
 async function special(world: World, random: Random, talk: Talk, wanted: string): Promise<void> {
-  const person = `/api/conversations/${talk.id}`;
+  const path = `/api/conversations/${talk.id}`;
   const device = talk.devices.find(({ joined }) => joined);
   const { sync } = device?.store.getSnapshot() ?? {};
   const messages = [...(sync?.steps.values() ?? [])].filter(({ removed }) => !removed);
@@ -76,15 +76,15 @@ async function special(world: World, random: Random, talk: Talk, wanted: string)
   const ask = (method: string, path: string, body?: unknown): Promise<unknown> => world.api("ana", method, path, body).catch(() => null);
   switch (wanted) {
     case "rename":
-      return void (await ask("PATCH", person, { title: `Talk ${random.int(1000)}` }));
+      return void (await ask("PATCH", path, { title: `Talk ${random.int(1000)}` }));
     case "member":
-      return void (await ask("PUT", `${person}/members/cleo`, { role: random.pick(["viewer", "approver"]) }));
+      return void (await ask("PUT", `${path}/members/cleo`, { role: random.pick(["viewer", "approver"]) }));
     case "reindex":
-      return void (await ask("POST", `${person}/reindex`));
+      return void (await ask("POST", `${path}/reindex`));
     case "delete":
       for (const { store } of talk.devices) store.stop();
       talk.deleted = true;
-      return void (await ask("DELETE", person));
+      return void (await ask("DELETE", path));
     case "head":
       talk.branched = true;
       if (messages.length > 0) device?.store.choose(random.pick(messages).messageId);

@@ -1,6 +1,6 @@
 import type { Call, MessageStep, PausePoint, Run } from "../../src/protocol/entities.js";
 import { SHORT_MS } from "./short.js";
-import { until, Violation, type Ledger, type Talk, type World } from "./world.js";
+import { until, Violation, type Device, type Ledger, type Talk, type World } from "./world.js";
 
 // What must hold after every kill, seen from outside: by fresh devices, by the devices that lived through it, and in D1.
 
@@ -61,8 +61,7 @@ export async function check(world: World): Promise<void> {
   // A transcript shows one branch: where others were made, their calls are not in it.
   const alive = world.talks.filter(({ deleted, branched }) => !deleted && !branched).map(({ id }) => id);
   for (const { key } of ledger.transfers) {
-    const [call = ""] = key.split("#");
-    if (alive.some((id) => call.startsWith(`${id}.`)) && !expected.has(call)) world.break(`money moved under ${key}, which no call of the transcript has`);
+    if (alive.some((id) => key.startsWith(`${id}.`)) && !expected.has(key)) world.break(`money moved under ${key}, which no call of the transcript has`);
   }
 }
 
@@ -76,10 +75,20 @@ async function checkTalk(world: World, talk: Talk, ledger: Ledger, expected: Set
   });
   const { sync } = auditor.store.getSnapshot();
   const steps = [...sync.steps.values()];
-  for (const step of steps) for (const call of step.calls) checkCall(world, talk, step, call, ledger, expected, sync.run?.status ?? "completed");
+  for (const step of steps)
+    for (const call of step.calls) {
+      const moved = movedBy(ledger, talk, step, call);
+      checkCall(world, call, moved, sync.run?.status ?? "completed");
+      const approved = approvedMinor(sync.pausePoints.get(call.pausePointId ?? ""));
+      for (const { key, amount } of moved) {
+        expected.add(key);
+        if (approved !== null && amount !== approved) world.break(`H6: ${approved} was approved, and ${amount} moved under ${key}`);
+      }
+    }
   if (sync.run?.status === "running") world.break(`${talk.id} is running after everything was quiet`);
   const pending = [...sync.pausePoints.values()].filter(({ state }) => state === "pending");
   if (sync.run?.status === "suspended" && pending.length === 0) world.break(`${talk.id} is suspended without a pending card`);
+  for (const device of talk.branched ? [] : talk.devices) checkTexts(world, device, steps);
   for (const [id, state] of world.finals) {
     // A fresh device is shown the branch in use; D1 has the cards of all branches.
     const there = ledger.cards.find((card) => card.id === id);
@@ -101,13 +110,30 @@ async function checkTalk(world: World, talk: Talk, ledger: Ledger, expected: Set
   auditor.store.stop();
 }
 
-function checkCall(world: World, talk: Talk, step: MessageStep, call: Call, ledger: Ledger, expected: Set<string>, run: string): void {
-  if (call.tool !== "wire" && call.tool !== "execute_transfer") return;
-  const [, stepNumber = "", index = ""] = call.toolCallId.split("-");
+/** What was acknowledged is in the transcript (S5). */
+function checkTexts(world: World, { name, store, texts }: Device, steps: MessageStep[]): void {
+  const { unacknowledged, refused } = store.getSnapshot();
+  const open = new Set([...unacknowledged.map(({ command }) => command.opId), ...refused.map(({ opId }) => opId)]);
+  for (const [opId, messageId] of texts)
+    if (!open.has(opId) && !steps.some((step) => step.messageId === messageId)) world.break(`S5: the text ${messageId} of ${name} was acknowledged and is not there`);
+}
+
+/** What a person approved is what ran (H6): cents, or null where no card says. */
+function approvedMinor(card: PausePoint | undefined): number | null {
+  if (card?.kind !== "approval" || card.state !== "approved") return null;
+  return Math.round(((card.payloadOverride ?? card.payload) as { amount: number }).amount * 100);
+}
+
+/** The transfers of one call: one has its key, and a wire one for each time that it ran. */
+function movedBy({ transfers }: Ledger, talk: Talk, step: MessageStep, { toolCallId }: Call): Ledger["transfers"] {
+  const [, stepNumber = "", index = ""] = toolCallId.split("-");
   const key = `${talk.id}.${step.runId}.${stepNumber}.${index}`;
-  const moved = ledger.transfers.filter((transfer) => transfer.key === key || transfer.key.startsWith(`${key}#`)).length;
-  const said = `${call.tool} ${key} is ${call.state} (${call.cause}, ${call.tries} tries) and moved money ${moved} times`;
-  if (moved > 0) expected.add(key);
+  return transfers.filter((transfer) => transfer.key === key || transfer.key.startsWith(`${key}#`));
+}
+
+function checkCall(world: World, call: Call, { length: moved }: Ledger["transfers"], run: string): void {
+  if (call.tool !== "wire" && call.tool !== "execute_transfer") return;
+  const said = `${call.tool} ${call.toolCallId} of ${call.pausePointId} is ${call.state} (${call.cause}, ${call.tries} tries) and moved money ${moved} times`;
   const known = call.cause === "interrupted" || call.state === "unknown";
   const holds = ((): boolean => {
     switch (call.state) {

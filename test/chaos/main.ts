@@ -37,14 +37,10 @@ export async function chaos(asked: Asked, paths: Paths, folder: string): Promise
   const began = Date.now();
   const until = began + asked.minutes * 60_000;
   const tally: Tally = { kills: 0, counted: new Map(), inVain: new Map(), states: new Map(), quietMs: [] };
-  const alive = (): boolean => tally.kills < asked.kills && Date.now() < until;
-  const worlds = await Promise.all(
-    Array.from({ length: asked.worlds }, async (_, n) => {
-      const world = new World(paths, join(folder, `world-${n}`), await freePort());
-      await lifeOf(world, new Random(asked.seed * 1000 + n), asked, tally, alive);
-      return world;
-    }),
-  );
+  const worlds: World[] = [];
+  for (let n = 0; n < asked.worlds; n += 1) worlds.push(new World(paths, join(folder, `world-${n}`), await freePort()));
+  const alive = (): boolean => tally.kills < asked.kills && Date.now() < until && worlds.every(({ broken }) => broken.length === 0);
+  await Promise.all(worlds.map((world, n) => lifeOf(world, new Random(asked.seed * 1000 + n), asked, tally, alive)));
   const broken = worlds.filter((world) => world.broken.length > 0);
   for (const world of broken) {
     console.error(`\nSeed ${asked.seed} broke: ${world.broken.join("\n  ")}\n\nWhat happened before:\n${world.timeline.slice(-60).join("\n")}`);
@@ -56,7 +52,7 @@ export async function chaos(asked: Asked, paths: Paths, folder: string): Promise
 async function lifeOf(world: World, random: Random, asked: Asked, tally: Tally, alive: () => boolean): Promise<void> {
   try {
     await world.serve();
-    while (alive() && world.broken.length === 0) {
+    while (alive()) {
       const point = random.chance(0.2) ? RANDOM : leastHit(asked.points, tally, random);
       await liveUntilKilled(world, random, point, tally);
       await world.serve();

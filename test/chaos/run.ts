@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { build } from "vite";
 import { ROOT } from "../../src/cli/processes.ts";
 import { quietEnvironment, WRANGLER } from "../../src/cli/server.ts";
+import { FAULTS, nameOf } from "../faults/list.ts";
+import { bundled, numberOf, temporary } from "../kit/command.ts";
 import type * as Main from "./main.ts";
 import { allPoints, transactionNames } from "./points.ts";
 
@@ -14,43 +14,52 @@ import { allPoints, transactionNames } from "./points.ts";
 
 const { values } = parseArgs({
   options: {
-    seed: { type: "string", default: "1" },
-    kills: { type: "string", default: "60" },
-    minutes: { type: "string", default: "60" },
-    worlds: { type: "string", default: "3" },
+    seed: { type: "string" },
+    kills: { type: "string" },
+    minutes: { type: "string" },
+    worlds: { type: "string" },
     point: { type: "string" },
   },
 });
-const number = (name: "seed" | "kills" | "minutes" | "worlds"): number => {
-  const read = Number(values[name]);
-  if (!Number.isFinite(read) || read < 0) throw new Error(`--${name} ${values[name]} is no number.`);
-  return read;
-};
-
-const folder = mkdtempSync(join(tmpdir(), "holdpoint-chaos-"));
-process.once("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
-const node = (...words: string[]): void => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, words, { cwd: ROOT, env: quietEnvironment(folder), encoding: "utf8" });
+const folder = temporary("chaos");
+const node = (cwd: string, ...words: string[]): void => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, words, { cwd, env: quietEnvironment(folder), encoding: "utf8" });
   if (status !== 0) throw new Error(`${words.join(" ")} failed:\n${stdout}${stderr}`);
 };
 
 const tables = join(folder, "tables");
 mkdirSync(tables);
 const paths: Main.Paths = { worker: join(folder, "entry.js"), serve: join(import.meta.dirname, "serve.ts"), tables };
-node(WRANGLER, "deploy", "--dry-run", "--outdir", folder, join(import.meta.dirname, "entry.ts"));
+const project = faultyCopy() ?? ROOT;
+node(project, WRANGLER, "deploy", "--dry-run", "--outdir", folder, "test/chaos/entry.ts");
 const migrations = readdirSync(join(ROOT, "migrations")).toSorted();
-node(paths.serve, paths.worker, tables, "0", ...migrations.map((file) => join(ROOT, "migrations", file)));
-await build({
-  root: ROOT,
-  configFile: false,
-  logLevel: "error",
-  build: { ssr: join(import.meta.dirname, "main.ts"), outDir: join(folder, "harness"), minify: false, target: "node24" },
-  ssr: { noExternal: true },
-});
-const { chaos } = (await import(join(folder, "harness/main.js"))) as typeof Main;
+node(ROOT, paths.serve, paths.worker, tables, "0", ...migrations.map((file) => join(ROOT, "migrations", file)));
+const { chaos } = await bundled<typeof Main>(join(import.meta.dirname, "main.ts"), join(folder, "harness"));
+
+/** With HOLDPOINT_FAULT, a copy of the sources in which that one line is broken, to show that chaos finds it. */
+function faultyCopy(): string | null {
+  const name = process.env["HOLDPOINT_FAULT"];
+  if (!name) return null;
+  const copy = join(folder, "project");
+  const fault = FAULTS.find((one) => nameOf(one) === name);
+  if (!fault) throw new Error(`There is no fault ${name}.`);
+  for (const part of ["src", "test/chaos", "test/kit", "wrangler.toml", "package.json", "tsconfig.json"]) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
+  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+  mkdirSync(join(copy, "dist/web"), { recursive: true });
+  const file = join(copy, fault.file);
+  writeFileSync(
+    file,
+    readFileSync(file, "utf8").replace(fault.find, () => fault.replace),
+  );
+  return copy;
+}
 
 const sources = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
 const transactions = transactionNames(sources.map((file) => readFileSync(join(ROOT, "src", file), "utf8")));
 const points = values.point ? [values.point] : allPoints(transactions, ["execute_transfer", "wire", "list_accounts"], ["conversations", "members", "pause_points", "transfers"]);
-const held = await chaos({ seed: number("seed"), kills: number("kills"), minutes: number("minutes"), worlds: number("worlds"), points }, paths, folder);
+const held = await chaos(
+  { seed: numberOf(values.seed, 1), kills: numberOf(values.kills, 60), minutes: numberOf(values.minutes, 60), worlds: numberOf(values.worlds, 3), points },
+  paths,
+  folder,
+);
 process.exit(held ? 0 : 1);

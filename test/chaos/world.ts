@@ -24,6 +24,8 @@ export interface Device {
   store: ConversationStore;
   /** Whether it is connected; one that has left joins again later. */
   joined: boolean;
+  /** Texts that it was given to send: by opId, the message that each becomes. */
+  texts: Map<string, string>;
 }
 
 export interface Talk {
@@ -131,8 +133,13 @@ export class World {
       open: () => socketTo(url, person),
     });
     const final = new Set<string>();
-    store.subscribe(() => this.#shown(name, store.getSnapshot(), final));
-    return { person, name, store, joined: true };
+    const texts = new Map<string, string>();
+    store.subscribe(() => {
+      const snapshot = store.getSnapshot();
+      for (const { command } of snapshot.unacknowledged) if (command.type === "send") texts.set(command.opId, command.messageId);
+      this.#shown(name, snapshot, final);
+    });
+    return { person, name, store, joined: true, texts };
   }
 
   /** What a device was shown as decided stays so, on this device and on every other. */
@@ -159,7 +166,7 @@ export class World {
 const socketTo = (url: string, person: string): SocketLike =>
   new (WebSocket as unknown as new (url: string, options: object) => SocketLike)(url, { headers: { authorization: `Bearer local:${person}` } });
 
-/** Looks again and again; the only wait there is. Throws a violation when it takes too long. */
+/** Looks again and again until something holds. Throws a violation when it takes too long. */
 export async function until(what: string, withinMs: number, holds: () => boolean | Promise<boolean>): Promise<void> {
   const giveUp = Date.now() + withinMs;
   while (!(await holds())) {

@@ -1,22 +1,15 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { build } from "vite";
 import { ROOT, start } from "../../src/cli/processes.ts";
 import { startServer } from "../../src/cli/server.ts";
+import { bundled, numberOf, temporary } from "../kit/command.ts";
 
 // `npm run fuzz -- --seed N --inputs N`: most inputs beside the Worker in workerd, one in ten through real sockets and
 // requests to a server of its own. What broke is printed with its seed, and comes again with `--seed`.
 
 const { values } = parseArgs({ options: { seed: { type: "string" }, inputs: { type: "string" } } });
-const number = (text: string | undefined, otherwise: number): number => {
-  if (text === undefined) return otherwise;
-  if (!/^\d+$/.test(text)) throw new Error(`"${text}" is no number.`);
-  return Number(text);
-};
-const seed = number(values.seed, Date.now() % 1_000_000_000);
-const inputs = number(values.inputs, 100_000);
+const seed = numberOf(values.seed, Date.now() % 1_000_000_000);
+const inputs = numberOf(values.inputs, 100_000);
 const began = Date.now();
 
 /** The shares of test/fuzz/*.test.ts leave this to the server. */
@@ -35,17 +28,7 @@ async function inside(): Promise<boolean> {
 }
 
 async function throughTheWire(): Promise<boolean> {
-  const folder = mkdtempSync(join(tmpdir(), "holdpoint-fuzz-"));
-  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-  // Bundled first, because Node runs the sources' imports only so.
-  await build({
-    root: ROOT,
-    configFile: false,
-    logLevel: "error",
-    build: { ssr: join(ROOT, "test/fuzz/live.ts"), outDir: folder, minify: false, target: "node22" },
-    ssr: { noExternal: true },
-  });
-  const { live, flood } = (await import(join(folder, "live.js"))) as typeof import("./live.ts");
+  const { live, flood } = await bundled<typeof import("./live.ts")>(join(import.meta.dirname, "live.ts"), temporary("fuzz"));
   // An operator may reindex every conversation, which closes the sockets of all: here nobody is one.
   const server = await startServer({ vars: { DEMO_DELAY_MS: "0", OPERATORS: "olga" } });
   try {

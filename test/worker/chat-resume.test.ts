@@ -1,32 +1,19 @@
 import { abortAllDurableObjects } from "cloudflare:test";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { propose, say, ScriptedModel } from "../kit/model.js";
-import { standardTools, type Run } from "../kit/tools.js";
-import { control, resetControl } from "./entry.js";
-import { api, Device, migrateD1, newConversation } from "./kit.js";
+import { describe, expect, it } from "vitest";
+import { propose, say } from "../kit/model.js";
+import { useScript } from "./chat-kit.js";
+import { control } from "./entry.js";
+import { api, Device, newConversation } from "./kit.js";
 
 // POST /api/chat/resume: the table of answers to a decision.
 
-let runs: Run[];
-let model: ScriptedModel;
-
-beforeEach(async () => {
-  await migrateD1();
-  runs = [];
-  model = new ScriptedModel();
-  control.model = model.model;
-  control.tools = new Map(standardTools(runs).map((tool) => [tool.name, tool]));
-});
-afterEach(async () => {
-  resetControl();
-  await abortAllDurableObjects();
-});
+const script = useScript();
 
 /** A conversation whose agent waits for these payments to be approved: the ids of their cards. */
 async function waiting(...amounts: number[]): Promise<{ device: Device; cards: string[]; id: string }> {
   const id = await newConversation();
   const device = await Device.connect(id, "ana");
-  model.plan(amounts.flatMap((amount) => propose("pay", { to: "bob", amount })));
+  script.model.plan(amounts.flatMap((amount) => propose("pay", { to: "bob", amount })));
   await device.say("go");
   await device.rest("suspended");
   return { id, device, cards: [...device.cards.keys()].toSorted() };
@@ -38,7 +25,7 @@ const approve = (pausePointId: string, more = {}) => ({ pausePointId, decision: 
 const reject = (pausePointId: string, more = {}) => ({ pausePointId, decision: "reject", ...more });
 
 describe("one decision over HTTP", () => {
-  it("[H3] [C44] the first is 200 and runs; the same again, from anyone, is 200 with the winner's; another is 409 with how it ended", async () => {
+  it("[H3] [C44] the first is 200 and script.runs; the same again, from anyone, is 200 with the winner's; another is 409 with how it ended", async () => {
     const { device, cards } = await waiting(5);
     const [card = ""] = cards;
     const first = await decide("ben", approve(card, { reply: "fine" }));
@@ -55,8 +42,8 @@ describe("one decision over HTTP", () => {
     expect((await decide("ana", approve(card, { payloadOverride: { to: "eve", amount: 5 } }))).body.code).toBe("conflict");
     // Written out, but changing nothing: the same decision (C56).
     expect((await decide("ana", approve(card, { payloadOverride: { to: "bob", amount: 5 } }))).body.code).toBe("same");
-    expect(runs).toHaveLength(1);
-    expect(model.requests).toHaveLength(2);
+    expect(script.runs).toHaveLength(1);
+    expect(script.model.requests).toHaveLength(2);
   });
 
   it("[C23] a card that was cancelled with its run is 409", async () => {
@@ -64,20 +51,20 @@ describe("one decision over HTTP", () => {
     await api("ana", "POST", `/api/conversations/${id}/cancel`, { runId: "r1" });
     await device.rest("cancelled");
     expect((await decide("ana", approve(cards[0]!))).body).toMatchObject({ status: 409, code: "conflict", pausePoint: { state: "cancelled" } });
-    expect(runs).toEqual([]);
+    expect(script.runs).toEqual([]);
   });
 
   it("[H11] after the deadline it is 410, the card is expired, and no approval is recorded", async () => {
     control.limits = { expiresInMs: 1 };
     const id = await newConversation();
     const device = await Device.connect(id, "ana");
-    model.plan(propose("pay", { to: "bob", amount: 5 }), say("Nobody decided."));
+    script.model.plan(propose("pay", { to: "bob", amount: 5 }), say("Nobody decided."));
     await device.say("go");
     const card = await device.until(() => [...device.cards.values()][0]);
     await device.until(() => Date.now() > (card.expiresAt ?? 0));
     expect((await decide("ana", approve(card.id))).body).toMatchObject({ status: 410, code: "expired", pausePoint: { state: "expired", decision: null, decidedBy: null } });
     await device.rest("completed");
-    expect(runs).toEqual([]);
+    expect(script.runs).toEqual([]);
   });
 
   it("[H12] another version than the card's is 409 changed and consumes nothing; so does an edit that a stricter rule applies to", async () => {
@@ -87,7 +74,7 @@ describe("one decision over HTTP", () => {
     const stricter = await decide("ana", approve(card, { version: 1, payloadOverride: { to: "bob", amount: 2000 } }));
     expect(stricter.body).toMatchObject({ status: 409, code: "changed", pausePoint: { state: "pending", version: 2, risk: "high", payload: { amount: 2000 } } });
     expect((await decide("ana", approve(card, { version: 1 }))).body.code).toBe("changed");
-    expect(runs).toEqual([]);
+    expect(script.runs).toEqual([]);
     expect((await decide("ana", approve(card, { version: 2 }))).status).toBe(200);
   });
 
@@ -122,7 +109,7 @@ describe("one decision over HTTP", () => {
     const viewer = await decide("vic", approve(card));
     expect(viewer.body).toMatchObject({ status: 403, code: "forbidden" });
     expect(viewer.body).not.toHaveProperty("pausePoint");
-    expect(runs).toEqual([]);
+    expect(script.runs).toEqual([]);
   });
 
   it("[C42] rights are read at the moment of the decision: a viewer made an approver may, an approver removed finds nothing", async () => {
@@ -172,8 +159,8 @@ describe("several decisions in one request", () => {
     expect(body.results[3].faults).toEqual([{ path: ["payloadOverride", "amount"], message: expect.any(String) }]);
     await decide("ana", approve(b));
     await device.rest("completed");
-    expect(runs.map(({ input }) => (input as { amount: number }).amount).toSorted()).toEqual([6, 7]);
-    expect(model.requests).toHaveLength(2);
+    expect(script.runs.map(({ input }) => (input as { amount: number }).amount).toSorted()).toEqual([6, 7]);
+    expect(script.model.requests).toHaveLength(2);
   });
 
   it("[C4] one card with two verdicts is 400, and nothing of the request is applied", async () => {
@@ -195,7 +182,7 @@ describe("several decisions in one request", () => {
     expect(foreign).toMatchObject({ status: 404, code: "not_found", pausePoint: null });
     expect(unknown).toEqual([foreign, foreign]);
     await mine.device.rest("completed");
-    expect(runs).toHaveLength(1);
+    expect(script.runs).toHaveLength(1);
   });
 
   it("[C4] a conversation that does not answer hides nothing of the others, and its decision can be sent again", async () => {

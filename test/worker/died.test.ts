@@ -1,30 +1,18 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { propose, say, ScriptedModel } from "../kit/model.js";
-import { makeTool, standardTools, type Run } from "../kit/tools.js";
+import { expect, it } from "vitest";
+import { propose, say } from "../kit/model.js";
+import { makeTool } from "../kit/tools.js";
 import { until } from "../kit/until.js";
-import { control, resetControl } from "./entry.js";
-import { Device, migrateD1, newConversation, stubOf } from "./kit.js";
+import { useScript } from "./chat-kit.js";
+import { control } from "./entry.js";
+import { Device, newConversation, stubOf } from "./kit.js";
 
 // What dies, or hangs, under a tool or a model, once or again and again. One object that dies alone: test/e2e/hibernation.test.ts.
 
-let runs: Run[];
-let model: ScriptedModel;
-
-beforeEach(async () => {
-  await migrateD1();
-  runs = [];
-  model = new ScriptedModel();
-  control.model = model.model;
-  control.tools = new Map(standardTools(runs).map((tool) => [tool.name, tool]));
-});
-afterEach(async () => {
-  resetControl();
-  await abortAllDurableObjects();
-});
+const script = useScript();
 
 const tool = (name: string, idempotent: boolean, execute: () => Promise<unknown>): void =>
-  void control.tools?.set(name, makeTool(runs, { name, idempotent, execute, policy: () => ({ verdict: "allow" }) }));
+  void control.tools?.set(name, makeTool(script.runs, { name, idempotent, execute, policy: () => ({ verdict: "allow" }) }));
 
 /**
  * A tool whose tries end once the test lets them, the first ones first. Each asks by its own object's clock, for one
@@ -60,7 +48,7 @@ async function dies(id: string): Promise<void> {
 it("[H5] a tool that ends after its object died changes nothing: a person is asked, and what they say counts", async () => {
   const slow = gate();
   tool("erase", false, slow.execute);
-  model.plan(propose("erase", {}), say("I see."));
+  script.model.plan(propose("erase", {}), say("I see."));
   const { id } = await begun();
   await until(() => slow.begun() === 1);
   await dies(id);
@@ -71,14 +59,14 @@ it("[H5] a tool that ends after its object died changes nothing: a person is ask
   expect(again.cards.get(card.id)?.state).toBe("pending");
   expect((await again.decide(card, "approve", { choice: "did_not_happen" })).status).toBe("applied");
   await again.rest("completed");
-  expect(JSON.stringify(model.lastResult("erase"))).not.toContain("try 1");
-  expect(runs).toHaveLength(1);
+  expect(JSON.stringify(script.model.lastResult("erase"))).not.toContain("try 1");
+  expect(script.runs).toHaveLength(1);
 });
 
 it("[H5] the late end of an idempotent tool's first try does not overwrite its second, which has the same key", async () => {
   const slow = gate();
   tool("set", true, slow.execute);
-  model.plan(propose("set", {}), say("Set."));
+  script.model.plan(propose("set", {}), say("Set."));
   const { id } = await begun();
   await until(() => slow.begun() === 1);
   await dies(id);
@@ -87,22 +75,22 @@ it("[H5] the late end of an idempotent tool's first try does not overwrite its s
   slow.open();
   const again = await Device.connect(id, "ana", "again");
   await again.rest("completed");
-  expect(model.lastResult("set")).toBe("try 2");
-  expect(new Set(runs.map(({ key }) => key)).size).toBe(1);
+  expect(script.model.lastResult("set")).toBe("try 2");
+  expect(new Set(script.runs.map(({ key }) => key)).size).toBe(1);
 });
 
-it("[H18] [C8] an object that dies in each attempt ends its run after three, says so, and calls no model any more", async () => {
-  model.plan({ hang: true }, { hang: true }, { hang: true });
+it("[H18] [C8] an object that dies in each attempt ends its run after three, says so, and calls no script.model any more", async () => {
+  script.model.plan({ hang: true }, { hang: true }, { hang: true });
   const { id } = await begun();
   for (let attempt = 1; attempt <= 3; attempt += 1) {
-    await until(() => model.requests.length === attempt);
+    await until(() => script.model.requests.length === attempt);
     await dies(id);
   }
   const again = await Device.connect(id, "ana", "again");
   expect(await again.rest("failed")).toMatchObject({ stopReason: "error", detail: expect.stringContaining("interrupted 3 times") });
   await dies(id);
   await runDurableObjectAlarm(stubOf(id));
-  expect([model.requests.length, model.left]).toEqual([3, 0]);
+  expect([script.model.requests.length, script.model.left]).toEqual([3, 0]);
   const last = await Device.connect(id, "ana", "last");
   await last.say("hello?");
   await last.until(() => last.run?.runId === "r2" && last.run.status === "completed");
@@ -111,7 +99,7 @@ it("[H18] [C8] an object that dies in each attempt ends its run after three, say
 it("[H18] [C8] an object that dies in each try of an idempotent tool ends its run after three, and does not know what happened", async () => {
   const slow = gate();
   tool("set", true, slow.execute);
-  model.plan(propose("set", {}));
+  script.model.plan(propose("set", {}));
   const { id } = await begun();
   for (let attempt = 1; attempt <= 3; attempt += 1) {
     await until(() => slow.begun() === attempt);
@@ -120,24 +108,24 @@ it("[H18] [C8] an object that dies in each try of an idempotent tool ends its ru
   const again = await Device.connect(id, "ana", "again");
   expect(await again.rest("failed")).toMatchObject({ detail: expect.stringContaining("Nobody knows whether it happened") });
   await dies(id);
-  expect([slow.begun(), new Set(runs.map(({ key }) => key)).size]).toEqual([3, 1]);
+  expect([slow.begun(), new Set(script.runs.map(({ key }) => key)).size]).toEqual([3, 1]);
 });
 
 it("[H18] [C8] ten deaths in a run that makes progress do not end it", async () => {
-  for (let step = 0; step < 10; step += 1) model.plan({ hang: true }, propose("look", { step }));
+  for (let step = 0; step < 10; step += 1) script.model.plan({ hang: true }, propose("look", { step }));
   const { id } = await begun();
   for (let step = 0; step < 10; step += 1) {
-    await until(() => model.requests.length === 2 * step + 1);
+    await until(() => script.model.requests.length === 2 * step + 1);
     await dies(id);
   }
   const again = await Device.connect(id, "ana", "again");
   await again.rest("completed");
-  expect(runs.map(({ input }) => input)).toEqual(Array.from({ length: 10 }, (_, step) => ({ step })));
+  expect(script.runs.map(({ input }) => input)).toEqual(Array.from({ length: 10 }, (_, step) => ({ step })));
 });
 
-it("[H18] a model that stalls for ever and heeds no signal is given up: the run says so, its object rests, and the next text is answered", async () => {
+it("[H18] a script.model that stalls for ever and heeds no signal is given up: the run says so, its object rests, and the next text is answered", async () => {
   control.limits = { modelStallMs: 30 };
-  model.plan(async function* () {
+  script.model.plan(async function* () {
     yield* say("Half an answer");
     await new Promise(() => {});
   });

@@ -1,30 +1,16 @@
 import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Journal } from "../../src/core/journal.js";
-import { propose, say, ScriptedModel } from "../kit/model.js";
-import { standardTools, type Run } from "../kit/tools.js";
+import { propose, say } from "../kit/model.js";
 import { until } from "../kit/until.js";
-import { control, resetControl } from "./entry.js";
-import { api, Device, migrateD1, newConversation, stubOf } from "./kit.js";
+import { useScript } from "./chat-kit.js";
+import { control } from "./entry.js";
+import { api, Device, newConversation, stubOf } from "./kit.js";
 
 // Time that does not do what it should: alarms that come late, twice, never, or whose handler throws, and clocks that jump.
 
 const HOUR = 60 * 60_000;
-let runs: Run[];
-let model: ScriptedModel;
-
-beforeEach(async () => {
-  await migrateD1();
-  runs = [];
-  model = new ScriptedModel();
-  control.model = model.model;
-  control.tools = new Map(standardTools(runs).map((tool) => [tool.name, tool]));
-});
-afterEach(async () => {
-  vi.useRealTimers();
-  resetControl();
-  await abortAllDurableObjects();
-});
+const script = useScript();
 
 const alarmOf = (id: string): Promise<number | null> => runInDurableObject(stubOf(id), (_, { storage }) => storage.getAlarm());
 /** Everything has reached D1, so that nothing but the clock is owed anything. */
@@ -34,7 +20,7 @@ const jumpTo = (now: number): void => void vi.useFakeTimers({ toFake: ["Date"], 
 
 /** A run that waits for a card, on ana's laptop and ben's phone. */
 async function waiting(): Promise<{ id: string; laptop: Device; phone: Device; expiresAt: number; pausePointId: string }> {
-  model.plan(propose("pay", { to: "bob", amount: 5 }));
+  script.model.plan(propose("pay", { to: "bob", amount: 5 }));
   const id = await newConversation();
   const laptop = await Device.connect(id, "ana");
   const phone = await Device.connect(id, "ben");
@@ -52,9 +38,9 @@ describe("an alarm that", () => {
     expect(answer).toMatchObject({ status: 410, body: { code: "expired", pausePoint: { state: "expired", decision: null, decidedBy: null, reply: null } } });
     for (const device of [at.laptop, at.phone]) await device.until(() => device.cards.get(at.pausePointId)?.state === "expired");
     await at.laptop.rest("completed");
-    expect(runs).toEqual([]);
-    expect(JSON.stringify(model.lastResult("pay"))).toMatch(/nobody decided/i);
-    expect(JSON.stringify(model.lastResult("pay"))).not.toMatch(/denied|rejected/i);
+    expect(script.runs).toEqual([]);
+    expect(JSON.stringify(script.model.lastResult("pay"))).toMatch(/nobody decided/i);
+    expect(JSON.stringify(script.model.lastResult("pay"))).not.toMatch(/denied|rejected/i);
   });
 
   it("[C22] comes a day late expires the card once, and comes a second and a third time changes nothing", async () => {
@@ -66,7 +52,7 @@ describe("an alarm that", () => {
     const { seq } = at.laptop;
     for (let twice = 0; twice < 2; twice += 1) await runInDurableObject(stubOf(at.id), (object) => object.alarm());
     const fresh = await Device.connect(at.id, "ana", "fresh");
-    expect([fresh.seq, fresh.cards.get(at.pausePointId)?.version, model.requests.length]).toEqual([seq, 2, 2]);
+    expect([fresh.seq, fresh.cards.get(at.pausePointId)?.version, script.model.requests.length]).toEqual([seq, 2, 2]);
   });
 
   it("[C22] comes early changes nothing, and the deadline stays armed", async () => {
@@ -92,11 +78,11 @@ describe("an alarm that", () => {
   });
 
   it("[C22] [H4] never comes while a run is in progress: it goes on in the object's next life", async () => {
-    model.plan({ hang: true }, say("Here I am."));
+    script.model.plan({ hang: true }, say("Here I am."));
     const id = await newConversation();
     const laptop = await Device.connect(id, "ana");
     await laptop.say("go");
-    await until(() => model.requests.length === 1);
+    await until(() => script.model.requests.length === 1);
     await runInDurableObject(stubOf(id), (_, { storage }) => storage.deleteAlarm());
     await abortAllDurableObjects();
     expect((await api("eve", "GET", `/api/conversations/${id}`)).status).toBe(404);
@@ -133,7 +119,7 @@ describe("a clock that jumps", () => {
     expect(at.laptop.cards.get(at.pausePointId)?.state).toBe("pending");
     expect((await at.phone.decide(await at.phone.card(), "approve")).status).toBe("applied");
     await at.laptop.rest("completed");
-    expect(runs).toHaveLength(1);
+    expect(script.runs).toHaveLength(1);
     const order = [...at.laptop.messages.values()].map(({ position }) => position);
     expect(order).toEqual(order.toSorted((a, b) => a - b));
   });
@@ -147,13 +133,13 @@ describe("a clock that jumps", () => {
     jumpTo(before);
     const late = await api("ben", "POST", "/api/chat/resume", { pausePointId: at.pausePointId, decision: "approve" });
     expect(late).toMatchObject({ status: 410, body: { code: "expired", pausePoint: { state: "expired", version: 2 } } });
-    expect(runs).toEqual([]);
+    expect(script.runs).toEqual([]);
   });
 
   it("[C37] back in mid-run leaves the run its alarm, and it ends", async () => {
     let release = (): void => {};
     const gate = new Promise<void>((resolve) => (release = resolve));
-    model.plan(async function* () {
+    script.model.plan(async function* () {
       await gate;
       yield* say("Done.");
     });
@@ -179,7 +165,7 @@ describe("a clock that jumps", () => {
 });
 
 it("[C22] an idle conversation has no alarm within 15 s of its last run: the one that looks after the run finds nothing and sets no other", async () => {
-  model.plan(say("Done."));
+  script.model.plan(say("Done."));
   const id = await newConversation();
   const laptop = await Device.connect(id, "ana");
   await laptop.say("go");
