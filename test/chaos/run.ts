@@ -31,6 +31,8 @@ const tables = join(folder, "tables");
 mkdirSync(tables);
 const paths: Main.Paths = { worker: join(folder, "entry.js"), serve: join(import.meta.dirname, "serve.ts"), tables };
 const project = faultyCopy() ?? ROOT;
+// The page is not asked for here, and need not have been built.
+mkdirSync(join(project, "dist/web"), { recursive: true });
 node(project, WRANGLER, "deploy", "--dry-run", "--outdir", folder, "test/chaos/entry.ts");
 const migrations = readdirSync(join(ROOT, "migrations")).toSorted();
 node(ROOT, paths.serve, paths.worker, tables, "0", ...migrations.map((file) => join(ROOT, "migrations", file)));
@@ -45,7 +47,6 @@ function faultyCopy(): string | null {
   if (!fault) throw new Error(`There is no fault ${name}.`);
   for (const part of ["src", "test/chaos", "test/kit", "wrangler.toml", "package.json", "tsconfig.json"]) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
-  mkdirSync(join(copy, "dist/web"), { recursive: true });
   const file = join(copy, fault.file);
   writeFileSync(
     file,
