@@ -23,8 +23,9 @@ export const control: {
   transaction: ((name: string, when: "before" | "after", conversation: string | undefined) => "die" | "live") | null;
 } = { model: null, tools: null, mcpServers: [], limits: {}, resume: null, wrong: false, db: null, transaction: null };
 
-/** How many tests have had their control. An object that outlives its test has no part in the next one. */
+/** How many tests have had their control. A conversation that outlives its test has no part in the next one, though its alarm makes its object anew there. */
 let generation = 0;
+const generationOf = new Map<string, number>();
 
 export function resetControl(): void {
   generation += 1;
@@ -52,7 +53,9 @@ export class Conversation extends Real {
   protected override settings(): Settings {
     if (control.wrong) throw new Error("MODEL is wrong.");
     const settings = super.settings();
-    const born = generation;
+    const id = this.ctx.id.toString();
+    const born = generationOf.get(id) ?? generation;
+    generationOf.set(id, born);
     const own = <Part>(part: Part): Part | null => (born === generation ? part : null);
     return {
       ...settings,
