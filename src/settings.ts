@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { readAuth, type Auth, type AuthEnv } from "./auth/settings.js";
 import type { Conversation } from "./conversation/conversation.js";
 import { defaultLimits, type Limits } from "./core/limits.js";
 import type { Model } from "./core/model.js";
@@ -12,11 +13,10 @@ import { systemPrompt } from "./skills/system-prompt.js";
 import { createTools, type ToolEnv } from "./tools/index.js";
 
 /** Bindings and variables of the Worker. Nothing here is trusted before `readSettings` has parsed it. */
-export interface Env extends ToolEnv {
+export interface Env extends ToolEnv, AuthEnv {
   CONVERSATION: DurableObjectNamespace<Conversation>;
   ASSETS: Fetcher;
   AI?: Ai;
-  AUTH?: string;
   MODEL?: string;
   OPENAI_BASE_URL?: string;
   OPENAI_API_KEY?: string;
@@ -34,7 +34,7 @@ export interface Env extends ToolEnv {
 }
 
 export interface Settings {
-  auth: "local";
+  auth: Auth;
   modelName: string;
   demo: boolean;
   model: Model;
@@ -48,7 +48,7 @@ export interface Settings {
 
 /** For an object of a deployment whose settings are wrong: it does nothing until they are mended. */
 export const outOfOrder: Settings = {
-  auth: "local",
+  auth: { mode: "local" },
   modelName: "",
   demo: false,
   model: () => {
@@ -81,13 +81,8 @@ const resumeModes = z.object({ RESUME_MODE: z.enum(["continue", "message"]).opti
 /** The settings, or every problem that keeps this deployment from serving, each naming its setting. */
 export function readSettings(env: Env): { ok: true; settings: Settings } | { ok: false; problems: Problem[] } {
   const problems: Problem[] = [];
-  if (env.AUTH !== "local")
-    problems.push({
-      setting: "AUTH",
-      message: env.AUTH
-        ? `AUTH is "${env.AUTH}", which this version does not know. The only mode is "local", for loopback hosts.`
-        : 'AUTH is not set. Set it to "local" to try Holdpoint on this machine.',
-    });
+  const auth = readAuth(env);
+  if (!auth.ok) problems.push(...auth.problems);
   const parsed = numbers.safeParse(env);
   if (!parsed.success) problems.push(...parsed.error.issues.map((issue) => ({ setting: String(issue.path[0]), message: `${String(issue.path[0])} is wrong: ${issue.message}.` })));
   const modes = resumeModes.safeParse(env);
@@ -106,13 +101,13 @@ export function readSettings(env: Env): { ok: true; settings: Settings } | { ok:
   if (!choice.ok) problems.push({ setting: choice.setting, message: choice.message });
   const mcp = readServers(env.MCP_SERVERS);
   if (!mcp.ok) problems.push({ setting: "MCP_SERVERS", message: mcp.message });
-  if (!choice.ok || !mcp.ok || problems.length > 0) return { ok: false, problems };
+  if (!auth.ok || !choice.ok || !mcp.ok || problems.length > 0) return { ok: false, problems };
 
   const tools = toolsFor(env);
   return {
     ok: true,
     settings: {
-      auth: "local",
+      auth: auth.auth,
       modelName: choice.name,
       demo: choice.demo,
       model: choice.model,

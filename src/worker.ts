@@ -1,6 +1,7 @@
 import { loggable } from "./protocol/loggable.js";
 import { Hono } from "hono";
-import { escapeHtml, guard, page, type App } from "./auth/guard.js";
+import { guard, type App } from "./auth/guard.js";
+import { escapeHtml, page } from "./auth/page.js";
 import { approvals } from "./routes/approvals.js";
 import { chat } from "./routes/chat.js";
 import { chatSocket } from "./routes/chat-socket.js";
@@ -19,7 +20,10 @@ const CSP = "default-src 'self'; img-src 'self' data:; connect-src 'self'; base-
 export const app = new Hono<App>()
   .use(async (c, next) => {
     const read = readSettings(c.env);
-    if (read.ok) return next();
+    if (read.ok) {
+      c.set("settings", read.settings);
+      return next();
+    }
     const list = read.problems.map(({ message }) => message);
     console.error(JSON.stringify({ event: "settings.wrong", problems: read.problems }));
     if (c.req.path.startsWith("/api/")) return problem(503, "misconfigured", list.join(" "), { settings: read.problems.map(({ setting }) => setting) });

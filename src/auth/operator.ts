@@ -1,8 +1,16 @@
+import type { Identity } from "./identity.js";
+import type { Auth } from "./settings.js";
+
 /**
- * Whether a person may see the deployment's status and repair it. `OPERATORS` names them, separated by commas;
- * without it everybody is one, which is right only where people name themselves on their own machine.
+ * Whether somebody may see the deployment's status and repair it. `OPERATORS` names people, separated by commas: by
+ * address, which their issuer must have verified, or as they are called here. Without it everybody is one where people
+ * name themselves on their own machine, and nobody anywhere else.
  */
-export function isOperator(env: { OPERATORS?: string }, person: string): boolean {
-  const named = env.OPERATORS?.split(",").map((name) => name.trim()) ?? [];
-  return named.every((name) => name === "") || named.includes(person);
+export function isOperator(named: string | undefined, { mode }: Auth, person: string, { email }: Pick<Identity, "email">): boolean {
+  const names = (named ?? "")
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+  if (names.length === 0) return mode === "local";
+  return names.some((name) => name === person || (email !== null && name.toLowerCase() === email));
 }

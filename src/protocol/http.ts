@@ -97,7 +97,12 @@ export type SentEmail = z.infer<typeof sentEmail>;
 
 /** `GET /api/me`. */
 export const me = z.object({
+  /** What the person is known by here, for ever. With AUTH=local it is the name. */
   person: z.string(),
+  name: z.string(),
+  /** Only an address that is known to be theirs. */
+  email: z.string().nullable(),
+  auth: z.enum(["local", "access"]),
   /** May see the deployment's status. */
   operator: z.boolean(),
   model: z.string(),

@@ -1,6 +1,6 @@
 import { loggable } from "../protocol/loggable.js";
 import * as z from "zod";
-import { localPerson } from "../auth/local.js";
+import { bearer } from "../auth/local.js";
 import { closeSocket } from "../conversation/close-socket.js";
 import type { DownstreamFrame, UpstreamFrame } from "../conversation/chat-sockets.js";
 import { Allowance } from "../core/allowance.js";
@@ -263,7 +263,7 @@ export class ChatConnection {
 
   /** Headers of a frame are words of the client's. They may not name another person than the handshake did. */
   #notTheCaller({ authorization }: Record<string, string>): Response | null {
-    if (authorization === undefined || localPerson({ get: (name) => (name === "authorization" ? authorization : null) }) === this.actor.person) return null;
+    if (authorization === undefined || authorization === bearer(this.actor.person)) return null;
     return problem(403, "other_person", `This socket was opened as "${this.actor.person}". Sign in first, with the cookie or in the handshake's own headers.`);
   }
 

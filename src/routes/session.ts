@@ -5,21 +5,22 @@ import { version } from "../../package.json";
 import type { App } from "../auth/guard.js";
 import { isOperator } from "../auth/operator.js";
 import { COOKIE, isName } from "../auth/local.js";
-import { readSettings } from "../settings.js";
 import { skills } from "../skills/index.js";
-import { problem, readBody } from "./problem.js";
+import { notFound, problem, readBody } from "./problem.js";
 
 export const session = new Hono<App>()
   .get("/healthz", (c) => {
-    const read = readSettings(c.env);
-    return c.json({ ok: true, version, model: read.ok ? read.settings.modelName : null });
+    return c.json({ ok: true, version, model: c.var.settings.modelName });
   })
   .get("/api/me", (c) => {
-    const read = readSettings(c.env);
-    const { modelName: model, demo } = read.ok ? read.settings : { modelName: "", demo: false };
+    const { caller, actor } = c.var;
+    const { auth, modelName: model, demo } = c.var.settings;
     return c.json({
-      person: c.var.actor.person,
-      operator: isOperator(c.env, c.var.actor.person),
+      person: actor.person,
+      name: caller.name,
+      email: caller.email,
+      auth: auth.mode,
+      operator: isOperator(c.env.OPERATORS, auth, actor.person, caller),
       model,
       demo,
       version,
@@ -27,6 +28,7 @@ export const session = new Hono<App>()
     });
   })
   .post("/auth/local", async (c) => {
+    if (c.var.settings.auth.mode !== "local") return notFound();
     const { name } = await readBody(c.req.raw, z.object({ name: z.string() }));
     if (!isName(name)) return problem(422, "bad_name", "A name has letters, digits and . _ - in it, 40 at most, and begins with a letter or digit.");
     setCookie(c, COOKIE, name, { path: "/", httpOnly: true, sameSite: "Lax", maxAge: 365 * 86_400 });

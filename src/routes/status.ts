@@ -18,7 +18,8 @@ const ANSWER_MS = 5_000;
 
 export const operator = new Hono<App>()
   .on(["GET", "POST"], ["/status", "/reindex"], async (c, next) => {
-    if (!isOperator(c.env, c.var.actor.person)) return problem(403, "not_operator", "Only an operator of this deployment may do this. The setting OPERATORS names them.");
+    if (!isOperator(c.env.OPERATORS, c.var.settings.auth, c.var.actor.person, c.var.caller))
+      return problem(403, "not_operator", "Only an operator of this deployment may do this. The setting OPERATORS names them.");
     return next();
   })
   .get("/status", async (c) => {

@@ -23,6 +23,10 @@ describe("a missing or wrong setting", () => {
   for (const [title, settings, name] of [
     ["AUTH missing", withoutAuth, "AUTH"],
     ["AUTH unknown", { ...BASE, AUTH: "oidc" }, "AUTH"],
+    ["AUTH=access without a team", { ...BASE, AUTH: "access", ACCESS_AUD: "the-app" }, "ACCESS_TEAM"],
+    ["AUTH=access without an audience", { ...BASE, AUTH: "access", ACCESS_TEAM: "example" }, "ACCESS_AUD"],
+    ["a team at an address without encryption", { ...BASE, AUTH: "access", ACCESS_TEAM: "http://evil.example", ACCESS_AUD: "the-app" }, "ACCESS_TEAM"],
+    ["a team that is a page", { ...BASE, AUTH: "access", ACCESS_TEAM: "https://example.cloudflareaccess.com/login", ACCESS_AUD: "the-app" }, "ACCESS_TEAM"],
     ["MODEL unknown", { ...BASE, MODEL: "gpt" }, "MODEL"],
     ["MODEL without its binding", { ...BASE, MODEL: "workers-ai/@cf/meta/llama" }, "AI"],
     ["an OpenAI-compatible model without its server", { ...BASE, MODEL: "openai-compatible/gpt" }, "OPENAI_BASE_URL"],
@@ -111,5 +115,29 @@ describe("routes", () => {
     const { body } = await api("ana", "POST", "/api/conversations", { title: "Before" });
     expect(await api("ana", "PATCH", `/api/conversations/${body.id}`, { title: "After" })).toMatchObject({ status: 200, body: { title: "After" } });
     expect((await api("eve", "PATCH", `/api/conversations/${body.id}`, { title: "Mine" })).status).toBe(404);
+  });
+});
+
+describe("AUTH=access", () => {
+  const ACCESS: Partial<Env> = { ...BASE, AUTH: "access", ACCESS_TEAM: "example", ACCESS_AUD: "the-app" };
+
+  it("serves nothing without an assertion, whatever else a request says about who it is", async () => {
+    for (const headers of [
+      {},
+      { authorization: "Bearer local:ana" },
+      { cookie: "holdpoint_name=ana" },
+      { "cf-access-authenticated-user-email": "ana@example.com" },
+      { "cf-access-jwt-assertion": "" },
+    ] as Record<string, string>[]) {
+      const api = await ask(ACCESS, "/api/me", { host: "chat.example.com", ...headers });
+      expect([api.status, JSON.parse(api.text)]).toMatchObject([401, { code: "not_signed_in" }]);
+      const page = await ask(ACCESS, "/c/c_1", { host: "chat.example.com", ...headers });
+      expect(page.status).toBe(401);
+      expect(page.text).toContain("Access");
+    }
+  });
+
+  it("says that it is alive to everybody", async () => {
+    expect((await ask(ACCESS, "/healthz", { host: "chat.example.com" })).status).toBe(200);
   });
 });
