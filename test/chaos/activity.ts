@@ -6,7 +6,8 @@ import { pendingOf, type Device, type Talk, type World } from "./world.js";
 
 // What people do, by the seed. A request over HTTP whose server dies is lost, as it is for a person.
 
-const TARGETS = ["savings", "payroll"];
+/** Money goes back and forth between them, so that none runs dry however long the harness runs. */
+const ACCOUNTS = ["operations", "savings", "payroll"];
 const TURNS = 6;
 const MOST_TALKS = 3;
 /** What only a question brings about that nobody answers, and what only an approved call does. */
@@ -39,7 +40,8 @@ export async function act(world: World, random: Random, wanted: string | null): 
 function request(random: Random, wanted: string | null): string {
   const amount = 101 + random.int(200);
   const sum = UNANSWERED.has(wanted) ? amount - (amount % 3) + 3 : random.chance(0.2) && !isShort(amount) ? random.int(90) + 1 : amount;
-  const [from, to] = ["operations", random.pick(TARGETS)];
+  const from = random.pick(ACCOUNTS);
+  const to = random.pick(ACCOUNTS.filter((account) => account !== from));
   if (wanted === "give_up") return `use wire with ${JSON.stringify({ from, to, amount: 707, currency: "EUR" })}`;
   if (wanted === "wire" || (wanted !== "execute_transfer" && random.chance(0.4))) return `use wire with ${JSON.stringify({ from, to, amount: sum, currency: "EUR" })}`;
   const one = `Transfer ${sum} EUR from ${from} to ${to}`;
