@@ -1,9 +1,10 @@
-import { byteLength, canonicalJson, type Json } from "../protocol/json.js";
+import { byteLength, type Json } from "../protocol/json.js";
+import { mayHaveRun, whyNotAsShown } from "./as-shown.js";
 import { idempotencyKey, runId } from "./ids.js";
 import type { Transaction } from "./transaction.js";
 import type { CallRow, RunRow } from "./rows.js";
 import { storedJson } from "./outcome.js";
-import { isIdempotent, parseInput, policyOf } from "./policy.js";
+import { isIdempotent } from "./policy.js";
 import { spanned, type Ports } from "./ports.js";
 import { askWhatHappened } from "./run.js";
 import { holdsWord } from "./told-by-message.js";
@@ -26,29 +27,22 @@ export type TryResult =
   | { end: "changed"; error: string }
   | { end: "unknown"; error: string };
 
-/** Writes that a try is about to begin. Null when the call fails instead, for it is no longer what was shown (H6). */
+/**
+ * Writes that a try is about to begin. Null when the call is no longer what was shown (H6): then it fails, or, when an
+ * earlier try of it may have had its effect, a person is asked.
+ */
 export function beginTry(ports: Ports, tx: Transaction, run: RunRow, call: CallRow): Try | null {
   const tool = ports.agent(tx.conversation.skill).tools.get(call.tool);
   const input = storedJson(call.override ?? call.input);
   const changed = whyNotAsShown(tool, input, call);
   if (changed !== null || !tool || input === undefined) {
-    tx.updateCall(call, { state: "failed", cause: "changed", error: `${changed} It has not run.`, endedAt: tx.now }, { state: "ready" });
+    if (mayHaveRun(call)) askWhatHappened(ports, tx, run, call, "interrupted");
+    else tx.updateCall(call, { state: "failed", cause: "changed", error: `${changed} It has not run.`, endedAt: tx.now }, { state: "ready" });
     return null;
   }
   const tries = call.tries + 1;
   if (!tx.updateCall(call, { state: "started", tries, startedAt: tx.now, cause: null }, { state: "ready", tries: call.tries })) return null;
   return { call: { ...call, state: "started", tries, startedAt: tx.now }, tool, input, key: idempotencyKey(tx.conversation.id, call), person: run.person };
-}
-
-function whyNotAsShown(tool: Tool | undefined, input: Json | undefined, call: CallRow): string | null {
-  if (!tool) return `The tool ${call.tool} is gone since this was proposed.`;
-  if (input === undefined) return "The stored input can't be read.";
-  const parsed = parseInput(tool, input);
-  if (!parsed.ok || canonicalJson(parsed.value) !== canonicalJson(input)) return "The tool's input has changed since it was shown.";
-  const policy = policyOf(tool, input);
-  if (policy.verdict === "deny") return `The policy has changed since it was shown, and forbids it now: ${policy.reason}`;
-  if (policy.verdict === "ask" && call.approval === null) return "The policy has changed since it was proposed, and asks a person now.";
-  return null;
 }
 
 /** Runs the tool until it ends, its time is up, or the signal is aborted and the tool heeds it. Never throws. */
@@ -90,20 +84,28 @@ function thrown(error: unknown): TryResult {
  * cancelling is recorded too (H19). What nobody can know becomes a recovery card (H18).
  */
 export function recordResult(ports: Ports, tx: Transaction, attempt: Try, result: TryResult): boolean {
-  const { call, tool, input } = attempt;
+  const { call } = attempt;
   const run = tx.run(call.turn);
   const current = tx.store.get("calls", call.turn, call.step, call.index);
   if (!run || !current || current.tries !== call.tries) return false;
   const live = run.status === "running" || run.status === "suspended";
   const patch = withoutWord(ended(ports, tx.now, result), tx.conversation.word);
-  const uncertain = result.end === "unknown" || (result.end === "timed_out" && !isIdempotent(tool, input));
+  const uncertain = whyUncertain(attempt, result);
   if (uncertain && live) {
-    askWhatHappened(ports, tx, run, current, result.end === "timed_out" ? "timed_out" : "threw");
+    askWhatHappened(ports, tx, run, current, uncertain);
     return true;
   }
   if (uncertain) Object.assign(patch, { state: "unknown" });
   if (tx.updateCall(call, patch, { state: "started", tries: call.tries })) return true;
   return !live && tx.updateCall(call, patch, { state: "unknown", cause: "cancelled", tries: call.tries });
+}
+
+/** Why nobody knows what a try that ended so has done; null where its end says it. */
+function whyUncertain({ tool, input, call }: Try, { end }: TryResult): "interrupted" | "timed_out" | "threw" | null {
+  if (end === "unknown") return "threw";
+  if (end === "timed_out" && !isIdempotent(tool, input)) return "timed_out";
+  // This try has not run. The one before it was interrupted.
+  return end === "changed" && call.tries > 1 ? "interrupted" : null;
 }
 
 function ended(ports: Ports, now: number, result: TryResult): Partial<CallRow> {

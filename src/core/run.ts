@@ -1,4 +1,5 @@
 import type { RunStatus, StopReason } from "../protocol/entities.js";
+import { mayHaveRun, whyNotAsShown } from "./as-shown.js";
 import { assistantMessageId, pausePointId, runId } from "./ids.js";
 import { isLive } from "./journal.js";
 import type { Transaction } from "./transaction.js";
@@ -87,17 +88,24 @@ function recoverDead(ports: Ports, tx: Transaction, run: RunRow, calls: CallRow[
   return tx.store.callsOfStep(run.turn, run.step - 1);
 }
 
-/** Opens a recovery card for a call whose outcome is not known: a person who looked can tell (H5). */
-export function askWhatHappened(ports: Ports, tx: Transaction, run: RunRow, call: CallRow, cause: "interrupted" | "timed_out" | "threw"): void {
-  if (!tx.updateCall(call, { state: "awaiting", cause, pausePoint: tx.conversation.nextPausePoint }, { state: "started", tries: call.tries })) return;
+const WHY_UNKNOWN = {
+  interrupted: "The tool was interrupted.",
+  timed_out: "The tool did not answer in time.",
+  threw: "The tool can't tell whether its effect happened.",
+};
+
+/** Opens a recovery card for a call whose outcome is not known: a person who looked can tell (H5). Trying again is offered while it can be. */
+export function askWhatHappened(ports: Ports, tx: Transaction, run: RunRow, call: CallRow, cause: keyof typeof WHY_UNKNOWN): void {
+  if (!tx.updateCall(call, { state: "awaiting", cause, pausePoint: tx.conversation.nextPausePoint }, { state: call.state, tries: call.tries })) return;
   const started = call.startedAt === null ? "" : ` It was started at ${new Date(call.startedAt).toISOString()}.`;
   const input = storedJson(call.override ?? call.input);
+  const changed = whyNotAsShown(ports.agent(tx.conversation.skill).tools.get(call.tool), input, call);
   openPausePoint(ports, tx, run, call, {
     kind: "recovery",
     title: `Did this happen? ${call.summary || call.tool}`,
     summary: call.summary,
-    description: `${cause === "timed_out" ? "The tool did not answer in time." : cause === "threw" ? "The tool can't tell whether its effect happened." : "The tool was interrupted."}${started} Its effect may have happened, may still be under way, or may not have happened at all. Look where the effect would show before you answer.`,
-    options: ["retry", "happened", "did_not_happen"],
+    description: `${WHY_UNKNOWN[cause]}${started} Its effect may have happened, may still be under way, or may not have happened at all. Look where the effect would show before you answer.${changed === null ? "" : ` It can't be tried again: ${changed}`}`,
+    options: [...(changed === null ? ["retry"] : []), "happened", "did_not_happen"],
     payload: input,
     payloadSchema: null,
     risk: "high",
@@ -237,6 +245,7 @@ export function finishRun(
   const calls = tx.store.calls(run.turn);
   for (const call of calls) {
     if (call.state === "awaiting" && isRecovery(tx, call)) tx.updateCall(call, { state: "unknown", endedAt: tx.now }, { state: "awaiting" });
+    else if (call.state === "ready" && mayHaveRun(call)) tx.updateCall(call, { state: "unknown", cause: "interrupted", endedAt: tx.now }, { state: "ready" });
     else if (call.state === "awaiting" || call.state === "ready" || call.state === "proposed")
       tx.updateCall(call, { state: "denied", cause: "cancelled", endedAt: tx.now }, { state: call.state });
   }

@@ -1,5 +1,5 @@
 import type { Call, MessageStep, PausePoint, Run } from "../../src/protocol/entities.js";
-import { SHORT_MS } from "./short.js";
+import { isShortCard } from "./short.js";
 import { until, Violation, type Device, type Ledger, type Talk, type World } from "./world.js";
 
 // What must hold after every kill, seen from outside: by fresh devices, by the devices that lived through it, and in D1.
@@ -35,7 +35,7 @@ export async function quiet(world: World): Promise<number> {
       const there = cards.find(({ id }) => id === card.id);
       why = `${card.id} is ${card.state} (version ${card.version}), in D1 ${there?.state} (version ${there?.version})`;
       // A short question is about to end by itself.
-      if (card.state === "pending" && card.expiresAt !== null && card.expiresAt - card.createdAt <= SHORT_MS) return false;
+      if (card.state === "pending" && isShortCard(card)) return false;
       if (!there || there.version !== card.version || there.state !== card.state) return false;
     }
     return true;

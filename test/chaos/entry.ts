@@ -126,7 +126,7 @@ function observedAlarm(ctx: DurableObjectState): DurableObjectState {
   return ctx;
 }
 
-/** A D1 whose calls have points, named by the table that the first statement is about. */
+/** A D1 whose calls have points, named by each table that the statements of a call are about. */
 function observedD1(db: D1Database): D1Database {
   const tables = new WeakMap<object, string>();
   const named = <Statement extends D1PreparedStatement>(statement: Statement, table: string): Statement => {
@@ -140,10 +140,10 @@ function observedD1(db: D1Database): D1Database {
       if (name === "prepare") return (sql: string) => named(target.prepare(sql), /(?:INTO|UPDATE|FROM)\s+(\w+)/.exec(sql)?.[1] ?? "other");
       if (name === "batch")
         return async (statements: D1PreparedStatement[]) => {
-          const table = tables.get(statements[0] ?? {}) ?? "other";
-          point(`d1:${table}:before`);
+          const touched = new Set(statements.map((statement) => tables.get(statement) ?? "other"));
+          for (const table of touched) point(`d1:${table}:before`);
           const results = await target.batch(statements);
-          point(`d1:${table}:after`);
+          for (const table of touched) point(`d1:${table}:after`);
           return results;
         };
       const value = Reflect.get(target, name) as unknown;

@@ -75,10 +75,11 @@ function leastHit(points: string[], { counted, inVain }: Tally, random: Random):
 }
 
 async function liveUntilKilled(world: World, random: Random, point: string, tally: Tally): Promise<void> {
-  const wanted = /^tx:(\w+)|^(alarm)/.exec(point);
+  const wanted = /^(?:tx|tool|d1):(\w+)|^(alarm)/.exec(point);
   world.tell(`armed: ${point}`);
-  // The point may be reached before the answer to this has left.
-  if (point !== RANDOM) void world.api("ana", "GET", `/chaos/arm?point=${point}&nth=${1 + random.int(3)}`).catch(() => {});
+  // The point may be reached before the answer to this has left. One that was missed is taken at its first coming.
+  const nth = tally.inVain.has(point) ? 1 : 1 + random.int(3);
+  if (point !== RANDOM) void world.api("ana", "GET", `/chaos/arm?point=${point}&nth=${nth}`).catch(() => {});
   const giveUp = Date.now() + (point === RANDOM ? 100 + random.int(1500) : ACTIVE_MS);
   let reached: string | null = null;
   let doing: Promise<void> | null = null;

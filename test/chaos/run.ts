@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT } from "../../src/cli/processes.ts";
@@ -34,7 +34,6 @@ function faultyCopy(): string | null {
   if (!fault) throw new Error(`There is no fault ${name}.`);
   for (const part of ["src", "test/chaos", "test/kit", "wrangler.toml", "package.json", "tsconfig.json"]) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
-  mkdirSync(join(copy, "dist/web"), { recursive: true });
   const file = join(copy, fault.file);
   writeFileSync(
     file,

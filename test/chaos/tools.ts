@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ask, type Tool } from "../../src/core/tool.js";
 import { toMinor, transfer } from "../../src/store/ledger.js";
-import { isShort, SHORT_MS } from "./short.js";
+import { isShort, isSlow, SHORT_MS, SLOW_MS } from "./short.js";
 import { defineTool } from "../../src/tools/define-tool.js";
 
 /** Moves money at once, with nothing that makes a second try harmless: each run of it is a transfer of its own. */
@@ -15,7 +15,7 @@ export const wire = defineTool({
     await scheduler.wait(120);
     const key = `${idempotencyKey}#${crypto.randomUUID()}`;
     const outcome = await transfer(env.DB, { key, from, to, amountMinor: toMinor(amount) ?? 0, currency, conversationId, createdAtMs: Date.now() });
-    await scheduler.wait(60);
+    await scheduler.wait(isSlow(amount) ? SLOW_MS : 60);
     if (outcome.status === "refused") throw new Error(outcome.message);
     return { moved: amount };
   },

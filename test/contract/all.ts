@@ -2,6 +2,7 @@ import { branchScenarios } from "./branches.js";
 import { decideScenarios } from "./decide.js";
 import { deviceToolScenarios } from "./device-tools.js";
 import { edgeScenarios } from "./edges.js";
+import { interruptedScenarios } from "./interrupted.js";
 import { limitScenarios } from "./limits.js";
 import { messageModeScenarios } from "./message-mode.js";
 import { runScenarios } from "./run.js";
@@ -17,6 +18,7 @@ export const CONTRACT: Record<string, Scenario[]> = {
   "the run": runScenarios,
   "texts and what the model is told": textScenarios,
   "limits and cancelling": limitScenarios,
+  "what was interrupted, and has changed": interruptedScenarios,
   branches: branchScenarios,
   "questions to devices": deviceToolScenarios,
   "decisions told by a message": messageModeScenarios,

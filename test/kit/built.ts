@@ -10,7 +10,7 @@ export const SERVE = join(ROOT, "test/chaos/serve.ts");
 
 /** Builds the Worker of this entry as a deploy would; `project` is another copy of the sources. Returns its file. */
 export function buildWorker(entry: string, folder: string, project: string = ROOT): string {
-  // Wrangler wants the folder of the page, which nobody asks for here.
+  // The page is not asked for here, and need not have been built.
   mkdirSync(join(project, "dist/web"), { recursive: true });
   node(project, folder, WRANGLER, "deploy", "--dry-run", "--outdir", folder, entry);
   return join(folder, basename(entry).replace(/\.ts$/, ".js"));

@@ -169,7 +169,9 @@ export function ApprovalCard({ pausePoint, call, part, tied, onRoll }: Props) {
             </button>
           </p>
         )}
-        {pausePoint.kind === "recovery" && pending && <RecoveryOptions choice={recoveryChoice} disabled={!mayDecide || kept !== undefined} onChoose={setRecoveryChoice} />}
+        {pausePoint.kind === "recovery" && pending && (
+          <RecoveryOptions offered={pausePoint.options} choice={recoveryChoice} disabled={!mayDecide || kept !== undefined} onChoose={setRecoveryChoice} />
+        )}
         {pausePoint.description && (
           <div className="tag-say">
             <b>{pausePoint.payloadSchema !== null ? "About this tool" : `The agent’s ${question ? "words" : "explanation"}`}</b>

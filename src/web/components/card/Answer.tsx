@@ -66,18 +66,30 @@ const outcomes = [
 ] as const;
 
 /** What became of a call that was started and never answered. Nothing is chosen beforehand. */
-export function RecoveryOptions({ choice, disabled, onChoose }: { choice: string | null; disabled: boolean; onChoose(choice: string): void }) {
+export function RecoveryOptions({
+  offered,
+  choice,
+  disabled,
+  onChoose,
+}: {
+  offered: PausePoint["options"];
+  choice: string | null;
+  disabled: boolean;
+  onChoose(choice: string): void;
+}) {
   const name = useId();
   return (
     <fieldset className="tag-opts" disabled={disabled}>
       <legend className="vh">What happened?</legend>
-      {outcomes.map((outcome) => (
-        <label key={outcome.choice}>
-          <input type="radio" name={name} value={outcome.choice} checked={choice === outcome.choice} onChange={() => onChoose(outcome.choice)} />
-          <b>{outcome.title}</b>
-          <small>{outcome.detail}</small>
-        </label>
-      ))}
+      {outcomes
+        .filter((outcome) => offered?.includes(outcome.choice))
+        .map((outcome) => (
+          <label key={outcome.choice}>
+            <input type="radio" name={name} value={outcome.choice} checked={choice === outcome.choice} onChange={() => onChoose(outcome.choice)} />
+            <b>{outcome.title}</b>
+            <small>{outcome.detail}</small>
+          </label>
+        ))}
     </fieldset>
   );
 }
