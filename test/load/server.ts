@@ -27,7 +27,7 @@ let made: { worker: string; tables: string } | null = null;
 let number = 0;
 
 export async function startServer(folder: string): Promise<Server> {
-  const worker = made?.worker ?? buildWorker("bench/entry.ts", folder);
+  const worker = made?.worker ?? buildWorker("test/load/entry.ts", folder);
   made ??= { worker, tables: makeTables(worker, folder) };
   const state = join(folder, `server-${(number += 1)}`);
   cpSync(made.tables, state, { recursive: true });
