@@ -59,13 +59,21 @@ export async function longAgainstShort(server: Server, messages: number, rounds:
   // The first round only warms up.
   for (let round = 0; round <= rounds; round += 1) {
     const [one, other] = [await once(server.url, long), await once(server.url, short)];
-    if (round > 0) (times.long.push(one), times.short.push(other));
+    if (round === 0) continue;
+    times.long.push(one);
+    times.short.push(other);
   }
   for (const talk of [long, short]) talk.close();
   const measure = (name: string, which: keyof Took): Measure => ({
     measure: `${messages} messages against ${SHORT}: ${name}`,
-    ours: at(times.long.map((took) => took[which]), 0.5),
-    floor: at(times.short.map((took) => took[which]), 0.5),
+    ours: at(
+      times.long.map((took) => took[which]),
+      0.5,
+    ),
+    floor: at(
+      times.short.map((took) => took[which]),
+      0.5,
+    ),
     unit: "ms",
     target: MOST,
   });
