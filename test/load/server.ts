@@ -16,8 +16,8 @@ export interface Server {
   worker: string;
   /** Where the runtime's inspector answers. */
   inspector: number;
-  /** Seconds of processor time since the process began: of workerd, and of its busiest thread. */
-  cpu(): { all: number; thread: number };
+  /** Seconds since the process began: workerd's processor time, that of its main thread, and how long this one waited for a processor. */
+  cpu(): { all: number; thread: number; kept: number };
   /** Resident memory of workerd in bytes. */
   memory(): number;
   stop(): Promise<void>;
@@ -43,7 +43,10 @@ export async function startServer(folder: string): Promise<Server> {
     url: `http://127.0.0.1:${port}`,
     worker,
     inspector,
-    cpu: () => ({ all: secondsOf(`/proc/${pid}/stat`), thread: secondsOf(`/proc/${pid}/task/${pid}/stat`) }),
+    cpu: () => {
+      const [ran = 0, waited = 0] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ").map(Number);
+      return { all: secondsOf(`/proc/${pid}/stat`), thread: ran / 1e9, kept: waited / 1e9 };
+    },
     memory: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024,
     stop: () => server.stop(),
   };

@@ -25,8 +25,12 @@ export interface Window {
   underWay: number;
   /** Milliseconds of workerd's processor time for each cycle. */
   cpuPerCycle: number;
-  /** How much of one core was used: by workerd's busiest thread, by the whole of workerd, and by this process, the clients. */
+  /**
+   * How much of one core was used: by the thread on which workerd runs everything, by the whole of workerd, and by this
+   * process, the clients. `kept`: how much of the time that thread could have run, and others had the processor.
+   */
   thread: number;
+  kept: number;
   workerd: number;
   clients: number;
   /** 99 of 100 times this process was late by at most this, in milliseconds. */
@@ -84,6 +88,7 @@ export async function steadily(server: Server, talks: Talk[], rate: number, seco
     underWay: left,
     cpuPerCycle: ((after.all - cpu.all) * 1000) / done,
     thread: (after.thread - cpu.thread) / took,
+    kept: (after.kept - cpu.kept) / took,
     workerd: (after.all - cpu.all) / took,
     clients: (ownAfter.user + ownAfter.system) / 1e6 / took,
     clientsLate: late.percentile(99) / 1e6,
