@@ -35,9 +35,9 @@ export class Talk {
 }
 
 /** Does this for each, a few at a time. */
-export async function aFewAtATime<One, Made>(list: One[], make: (one: One) => Promise<Made>): Promise<Made[]> {
+async function aFewAtATime<One, Made>(list: One[], make: (one: One, place: number) => Promise<Made>): Promise<Made[]> {
   const made: Made[] = [];
-  for (let from = 0; from < list.length; from += AT_ONCE) made.push(...(await Promise.all(list.slice(from, from + AT_ONCE).map(make))));
+  for (let from = 0; from < list.length; from += AT_ONCE) made.push(...(await Promise.all(list.slice(from, from + AT_ONCE).map((one, place) => make(one, from + place)))));
   return made;
 }
 
@@ -49,9 +49,8 @@ export const openTalks = (url: string, count: number, devices: number): Promise<
 
 /** Each has had its first cycle, and every other one a second: money goes there in one turn and back in the next, so that no account runs dry. */
 export async function warmUp(talks: Talk[]): Promise<void> {
-  await aFewAtATime(talks, (talk) => talk.cycle());
-  await aFewAtATime(
-    talks.filter((_, place) => place % 2 === 1),
-    (talk) => talk.cycle(),
-  );
+  await aFewAtATime(talks, async (talk, place) => {
+    await talk.cycle();
+    if (place % 2 === 1) await talk.cycle();
+  });
 }

@@ -65,7 +65,7 @@ function masked(text: string): Buffer {
   assert(body.length < 126 * 256);
   const mask = randomBytes(4);
   const length = body.length < 126 ? Buffer.from([0x80 | body.length]) : Buffer.from([0xfe, body.length >> 8, body.length & 0xff]);
-  return Buffer.concat([Buffer.from([0x81]), length, mask, body.map((byte, place) => byte ^ mask[place % 4]!)]);
+  return Buffer.concat([Buffer.from([0x81]), length, mask, body.map((byte: number, place: number) => byte ^ mask[place % 4]!)]);
 }
 
 /** Walks the server's frames, which are not masked, to one that closes. */
