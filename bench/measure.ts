@@ -7,6 +7,8 @@ export interface Measure {
   unit: string;
   /** The most that `ours`, or `ours / floor` where there is a floor, may be; none for a figure that is only told. */
   target?: number;
+  /** The target is the least, not the most. */
+  least?: true;
 }
 
 export const median = (values: number[]): number => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
@@ -15,7 +17,8 @@ export const ratioOf = ({ ours, floor }: Measure): number | null => (floor === u
 
 export function verdictOf(measure: Measure): string {
   if (measure.target === undefined) return "";
-  return (ratioOf(measure) ?? measure.ours) <= measure.target ? "reached" : "missed";
+  const value = ratioOf(measure) ?? measure.ours;
+  return (measure.least ? value >= measure.target : value <= measure.target) ? "reached" : "missed";
 }
 
 const shown = (value: number | null | undefined): string => (value === null || value === undefined ? "" : Number.isInteger(value) ? String(value) : value.toFixed(2));
@@ -31,7 +34,7 @@ export function table(measures: Measure[]): string {
         `${shown(one.ours)} ${one.unit}`,
         shown(one.floor),
         shown(ratio),
-        one.target === undefined ? "" : `≤ ${one.target}${ratio === null ? "" : " ×"}`,
+        one.target === undefined ? "" : `${one.least ? "≥" : "≤"} ${one.target}${ratio === null ? "" : " ×"}`,
         verdictOf(one),
       ];
     }),

@@ -3,6 +3,7 @@ import {
   type Backlog,
   type CallRow,
   type ChangedRows,
+  type ConversationRow,
   type Key,
   type MemberRow,
   type Operation,
@@ -14,6 +15,8 @@ import {
   type Table,
   type Tables,
 } from "../core/rows.js";
+import { camel, columns, NAMES, snake } from "./column-names.js";
+import { Remembered } from "./remembered.js";
 
 // The journal's tables in the object's SQLite, and the only file with that SQL. Columns that a scan reads
 // stand before the long texts, so that SQLite never opens a text's overflow pages to pass a row over.
@@ -90,50 +93,25 @@ CREATE TABLE catalog (server TEXT PRIMARY KEY, tools TEXT NOT NULL, seen_at INTE
 };
 const VERSION = 2;
 
-const NAMES = {
-  conversation: "conversation",
-  members: "members",
-  steps: "steps",
-  runs: "runs",
-  calls: "calls",
-  pausePoints: "pause_points",
-  catalog: "catalog",
-} as const satisfies Record<Table, string>;
-
-const snakeNames = new Map<string, string>();
-const camelNames = new Map<string, string>();
-
-function snake(camel: string): string {
-  let name = snakeNames.get(camel);
-  if (!name) {
-    name = camel.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    snakeNames.set(camel, name);
-    camelNames.set(name, camel);
-  }
-  return name;
-}
-
-function camel(name: string): string {
-  let known = camelNames.get(name);
-  if (!known) {
-    known = name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-    camelNames.set(name, known);
-  }
-  return known;
-}
-
-const columns = (names: string[], join: string): string => names.map((name) => `"${snake(name)}" IS ?`).join(join);
-
 type Value = string | number | null;
 
 /** The journal's rows in a Durable Object's SQLite. */
 export class SqliteStore implements Store {
   #made = false;
+  readonly #remembered = new Remembered();
+  /** The conversation's row, which is asked for many times in each transaction; null when it must be read. */
+  #conversation: Readonly<ConversationRow> | null = null;
 
   constructor(private readonly storage: DurableObjectStorage) {}
 
   atomically<T>(body: () => T): T {
-    return this.storage.transactionSync(body);
+    try {
+      return this.storage.transactionSync(body);
+    } catch (error) {
+      this.#conversation = null;
+      this.#remembered.forget();
+      throw error;
+    }
   }
 
   create(): void {
@@ -145,6 +123,7 @@ export class SqliteStore implements Store {
   }
 
   raise(floor: number): void {
+    this.#remembered.forget();
     this.storage.sql.exec("UPDATE members SET version = max(version, ?1) + 1, mirrored = 0, parked = 0", floor);
     this.storage.sql.exec("UPDATE pause_points SET raised = raised + max(version, ?1) + 1 - version, version = max(version, ?1) + 1, mirrored = 0, parked = 0", floor);
   }
@@ -152,6 +131,7 @@ export class SqliteStore implements Store {
   insert<T extends Table>(table: T, row: Tables[T]): void {
     // The tables are as new as this code, or newer: an older release's were brought up when they were opened.
     const columns: object = table === "conversation" ? { ...row, schema: VERSION } : row;
+    this.#writes(table, (row as Partial<PausePointRow>).n, row);
     const names = Object.keys(columns);
     const marks = names.map(() => "?").join(",");
     this.storage.sql.exec(`INSERT INTO ${NAMES[table]} (${names.map((name) => `"${snake(name)}"`).join(",")}) VALUES (${marks})`, ...(Object.values(columns) as Value[]));
@@ -163,6 +143,7 @@ export class SqliteStore implements Store {
       .map((name) => `"${snake(name)}" = ?`)
       .join(", ");
     const where = [...KEYS[table], ...Object.keys(when)] as string[];
+    this.#writes(table, key[0], patch);
     const condition = where.length ? ` WHERE ${columns(where, " AND ")}` : "";
     const cursor = this.storage.sql.exec(
       `UPDATE ${NAMES[table]} SET ${set}${condition} RETURNING 1`,
@@ -175,8 +156,8 @@ export class SqliteStore implements Store {
 
   get<T extends Table>(table: T, ...key: Key): Tables[T] | null {
     if (!this.#exists()) return null;
-    const where = KEYS[table].length ? ` WHERE ${columns([...KEYS[table]], " AND ")}` : "";
-    return this.#rows<Tables[T]>(`SELECT * FROM ${NAMES[table]}${where}`, ...key)[0] ?? null;
+    if (table === "conversation") return (this.#conversation ??= this.#readConversation()) as Tables[T] | null;
+    return this.#rows<Tables[T]>(`SELECT * FROM ${NAMES[table]} WHERE ${columns([...KEYS[table]], " AND ")}`, ...key)[0] ?? null;
   }
 
   members(): MemberRow[] {
@@ -220,12 +201,26 @@ export class SqliteStore implements Store {
     if (step) return { kind: "send", step };
     const run = this.#rows<RunRow>("SELECT * FROM runs WHERE op_id = ? AND cancelled_by = ?", opId, person)[0];
     if (run) return { kind: "cancel", run };
+    return this.#operationWithoutIndex(person, opId) ?? this.#headOperation(person, opId);
+  }
+
+  #operationWithoutIndex(person: string, opId: string): Operation | null {
+    if (!this.#remembered.mayKnow(opId, () => this.#operationsWithoutIndex())) return null;
     const begun = this.#rows<RunRow>("SELECT * FROM runs WHERE begun_op = ? AND person = ?", opId, person)[0];
     if (begun) return { kind: "regenerate", run: begun };
     const decided = this.#rows<PausePointRow>("SELECT * FROM pause_points WHERE op_id = ? AND decided_by = ?", opId, person)[0];
     if (decided) return { kind: "decide", pausePoint: decided };
     const replaced = this.#rows<PausePointRow>("SELECT * FROM pause_points WHERE replaced_op = ? AND replaced_by = ?", opId, person)[0];
-    if (replaced) return { kind: "replace", pausePoint: replaced };
+    return replaced ? { kind: "replace", pausePoint: replaced } : null;
+  }
+
+  #operationsWithoutIndex(): string[] {
+    const found = this.#rows<{ id: string }>(`SELECT op_id AS id FROM pause_points WHERE op_id IS NOT NULL
+      UNION ALL SELECT replaced_op FROM pause_points WHERE replaced_op IS NOT NULL UNION ALL SELECT begun_op FROM runs WHERE begun_op IS NOT NULL`);
+    return found.map(({ id }) => id);
+  }
+
+  #headOperation(person: string, opId: string): Operation | null {
     const conversation = this.get("conversation");
     return conversation?.headBy === person && conversation.headOp === opId ? { kind: "head" } : null;
   }
@@ -239,7 +234,11 @@ export class SqliteStore implements Store {
   }
 
   undelivered(limit: number): PausePointRow[] {
-    return this.#rows("SELECT * FROM pause_points WHERE version > mirrored AND parked = 0 ORDER BY n LIMIT ?", limit);
+    const from = this.#remembered.undeliveredFrom;
+    if (from === null) return [];
+    const rows = this.#rows<PausePointRow>("SELECT * FROM pause_points WHERE n >= ? AND version > mirrored AND parked = 0 ORDER BY n LIMIT ?", from, limit);
+    this.#remembered.firstUndelivered(rows[0]?.n);
+    return rows;
   }
 
   backlog(): Backlog {
@@ -249,6 +248,16 @@ export class SqliteStore implements Store {
       UNION ALL SELECT parked, coalesce(decided_at, created_at) FROM pause_points WHERE version > mirrored)
       SELECT count(*) - coalesce(sum(parked), 0) AS undelivered, coalesce(sum(parked), 0) AS parked, min(CASE parked WHEN 0 THEN at END) AS oldest FROM behind`);
     return found ?? { undelivered: 0, parked: 0, oldest: null };
+  }
+
+  #writes(table: Table, n: unknown, values: object): void {
+    if (table === "conversation") this.#conversation = null;
+    this.#remembered.writes(table, n, values);
+  }
+
+  #readConversation(): Readonly<ConversationRow> | null {
+    const row = this.#rows<ConversationRow>("SELECT * FROM conversation")[0];
+    return row ? Object.freeze(row) : null;
   }
 
   // An object without a conversation has no tables, and must not get any by being asked (DESIGN §5).
@@ -275,9 +284,14 @@ export class SqliteStore implements Store {
   }
 
   #rows<Row>(query: string, ...values: Value[]): Row[] {
-    return this.storage.sql
-      .exec(query, ...values)
-      .toArray()
-      .map((row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [camel(name), value])) as Row);
+    const cursor = this.storage.sql.exec(query, ...values);
+    const names = cursor.columnNames.map(camel);
+    const rows: Row[] = [];
+    for (const found of cursor.raw()) {
+      const row: Record<string, unknown> = {};
+      for (const [place, name] of names.entries()) row[name] = found[place];
+      rows.push(row as Row);
+    }
+    return rows;
   }
 }

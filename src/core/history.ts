@@ -120,6 +120,6 @@ function inputOf(call: CallRow): Json {
 
 function resultOf(reads: Reads, call: CallRow, told: boolean): Json {
   const approval = call.approval === null ? null : reads.get("pausePoints", call.approval);
-  const newest = call.pausePoint === null ? null : reads.get("pausePoints", call.pausePoint);
+  const newest = call.pausePoint === call.approval ? approval : call.pausePoint === null ? null : reads.get("pausePoints", call.pausePoint);
   return tellOutcome(call, approval, newest?.kind === "recovery" ? newest : null, told && isToldByMessage(reads, call));
 }

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { Ledger } from "../protocol/http.js";
 
-// The ledger in D1: accounts, transfers, and two entries per transfer that sum to zero. A balance is the
-// sum of an account's entries and stands nowhere else, so it can't disagree with them.
+// The ledger in D1: accounts, transfers, and two entries per transfer that sum to zero. A balance is the sum of an
+// account's entries, kept by a trigger of the database: adding them up again would take longer with every transfer.
 
 export type Account = Ledger["accounts"][number];
 export type Transfer = Ledger["transfers"][number];
@@ -31,8 +31,7 @@ export function toMinor(amount: number): number | null {
   return amount > 0 && amount <= LARGEST_AMOUNT && minor / 100 === amount ? minor : null;
 }
 
-const ACCOUNTS = `SELECT a.id, a.name, a.currency, COALESCE(SUM(e.amount_minor), 0) AS balanceMinor
-  FROM accounts a LEFT JOIN entries e ON e.account = a.id WHERE a.system = 0`;
+const ACCOUNTS = `SELECT id, name, currency, balance_minor AS balanceMinor FROM accounts WHERE system = 0 ORDER BY id`;
 const TRANSFERS = `SELECT key, from_account AS "from", to_account AS "to", amount_minor AS amountMinor, currency, created_at AS createdAt FROM transfers`;
 
 const accountRow: z.ZodType<Account> = z.object({ id: z.string(), name: z.string(), currency: z.string(), balanceMinor: z.int() });
@@ -47,7 +46,7 @@ const transferRow: z.ZodType<Transfer> = z.object({
 
 /** Every account that people may see, with its balance. */
 export async function accounts(db: D1Database): Promise<Account[]> {
-  const { results } = await db.prepare(`${ACCOUNTS} GROUP BY a.id ORDER BY a.id`).all();
+  const { results } = await db.prepare(ACCOUNTS).all();
   return z.array(accountRow).parse(results);
 }
 
@@ -62,7 +61,7 @@ const INSERT_TRANSFER = `INSERT INTO transfers (key, from_account, to_account, a
   SELECT ?1, f.id, t.id, ?4, f.currency, ?6, ?7 FROM accounts f, accounts t
   WHERE (f.id = ?2 OR f.name = ?2) AND (t.id = ?3 OR t.name = ?3) AND f.id <> t.id
     AND f.system = 0 AND t.system = 0 AND f.currency = ?5 AND t.currency = ?5
-    AND (SELECT COALESCE(SUM(amount_minor), 0) FROM entries WHERE account = f.id) >= ?4
+    AND f.balance_minor >= ?4
   ON CONFLICT (key) DO NOTHING`;
 const INSERT_ENTRIES = `INSERT INTO entries (transfer_key, account, amount_minor)
   SELECT key, from_account, -amount_minor FROM transfers WHERE key = ?1
@@ -80,7 +79,7 @@ export async function transfer(db: D1Database, order: TransferOrder): Promise<Tr
     db.prepare(INSERT_TRANSFER).bind(key, from.trim(), to.trim(), amountMinor, currency.toUpperCase(), createdAtMs, conversationId),
     db.prepare(INSERT_ENTRIES).bind(key),
     db.prepare(`${TRANSFERS} WHERE key = ?1`).bind(key),
-    db.prepare(`${ACCOUNTS} GROUP BY a.id ORDER BY a.id`),
+    db.prepare(ACCOUNTS),
   ]);
   const [stored] = z.array(transferRow).parse(results[2]?.results);
   const all = z.array(accountRow).parse(results[3]?.results);

@@ -1,10 +1,9 @@
-import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT } from "../../src/cli/processes.ts";
-import { quietEnvironment, WRANGLER } from "../../src/cli/server.ts";
 import { FAULTS, nameOf } from "../faults/list.ts";
+import { buildWorker, makeTables, SERVE } from "../kit/built.ts";
 import { bundled, numberOf, temporary } from "../kit/command.ts";
 import type * as Main from "./main.ts";
 import { allPoints, transactionNames } from "./points.ts";
@@ -22,20 +21,8 @@ const { values } = parseArgs({
   },
 });
 const folder = temporary("chaos");
-const node = (cwd: string, ...words: string[]): void => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, words, { cwd, env: quietEnvironment(folder), encoding: "utf8" });
-  if (status !== 0) throw new Error(`${words.join(" ")} failed:\n${stdout}${stderr}`);
-};
-
-const tables = join(folder, "tables");
-mkdirSync(tables);
-const paths: Main.Paths = { worker: join(folder, "entry.js"), serve: join(import.meta.dirname, "serve.ts"), tables };
-const project = faultyCopy() ?? ROOT;
-// The page is not asked for here, and need not have been built.
-mkdirSync(join(project, "dist/web"), { recursive: true });
-node(project, WRANGLER, "deploy", "--dry-run", "--outdir", folder, "test/chaos/entry.ts");
-const migrations = readdirSync(join(ROOT, "migrations")).toSorted();
-node(ROOT, paths.serve, paths.worker, tables, "0", ...migrations.map((file) => join(ROOT, "migrations", file)));
+const worker = buildWorker("test/chaos/entry.ts", folder, faultyCopy() ?? ROOT);
+const paths: Main.Paths = { worker, serve: SERVE, tables: makeTables(worker, folder) };
 const { chaos } = await bundled<typeof Main>(join(import.meta.dirname, "main.ts"), join(folder, "harness"));
 
 /** With HOLDPOINT_FAULT, a copy of the sources in which that one line is broken, to show that chaos finds it. */

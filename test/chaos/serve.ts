@@ -1,14 +1,17 @@
 import { readFileSync } from "node:fs";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
 
-// One process tree that can be killed: the built Worker on workerd, its state in a folder. Started by world.ts.
+// One process tree that can be killed: the built Worker on workerd, its state in a folder. Started by world.ts and by
+// test/load, which looks into it through the inspector.
 
 const [worker = "", state = "", port = "0", ...migrations] = process.argv.slice(2);
+const inspector = process.env["INSPECTOR_PORT"];
 const runtime = new Miniflare({
   ...convertV4MiniflareOptions({
     host: "127.0.0.1",
     port: Number(port),
     cf: false,
+    ...(inspector === undefined ? {} : { inspectorPort: Number(inspector) }),
     log: new Log(LogLevel.WARN),
     name: "holdpoint",
     modules: [{ type: "ESModule", path: "worker.js", contents: readFileSync(worker, "utf8") }],

@@ -1,18 +1,13 @@
 import { env as bindings } from "cloudflare:workers";
 import { beforeEach, describe, expect, test } from "vitest";
-import migration from "../../migrations/0002_ledger.sql?raw";
 import { emails, writeEmail } from "../../src/store/emails.js";
 import { accounts, transfer, transfers, type TransferOrder } from "../../src/store/ledger.js";
 import { createTools } from "../../src/tools/index.js";
 
-const env = bindings as unknown as { DB: D1Database };
+const env = bindings as unknown as { DB: D1Database; MIGRATIONS: { name: string; queries: string[] }[] };
 
 beforeEach(async () => {
-  const statements = migration
-    .replaceAll(/--.*$/gm, "")
-    .split(";")
-    .map((statement) => statement.trim())
-    .filter(Boolean);
+  const statements = env.MIGRATIONS.filter(({ name }) => /ledger|balances/.test(name)).flatMap(({ queries }) => queries);
   const drops = ["entries", "transfers", "accounts", "emails"].map((table) => `DROP TABLE IF EXISTS ${table}`);
   await env.DB.batch([...drops, ...statements].map((statement) => env.DB.prepare(statement)));
 });
@@ -31,7 +26,7 @@ const order = (more: Partial<TransferOrder> = {}): TransferOrder => ({
 const balances = async () => Object.fromEntries((await accounts(env.DB)).map(({ id, balanceMinor }) => [id, balanceMinor]));
 const OPENING = { operations: 1_284_050, savings: 2_500_000, payroll: 820_000, "supplier-nordwind": 0 };
 
-/** What anyone can check: two entries for each transfer, and a sum of zero. */
+/** What anyone can check: two entries for each transfer, a sum of zero, and balances that are the sums of their entries. */
 async function expectBooksInOrder() {
   const row = await env.DB.prepare("SELECT SUM(amount_minor) AS total, COUNT(*) AS entries, (SELECT COUNT(*) FROM transfers) AS transfers FROM entries").first<{
     total: number;
@@ -40,6 +35,10 @@ async function expectBooksInOrder() {
   }>();
   expect(row?.total).toBe(0);
   expect(row?.entries).toBe(2 * (row?.transfers ?? 0));
+  const { results } = await env.DB.prepare(
+    "SELECT id, balance_minor - (SELECT coalesce(sum(amount_minor), 0) FROM entries WHERE account = accounts.id) AS off FROM accounts",
+  ).all();
+  expect(results.filter(({ off }) => off !== 0)).toEqual([]);
 }
 
 test("four accounts open with their balances, and the equity behind them is not listed", async () => {
@@ -154,4 +153,27 @@ describe("the tools on top", () => {
     await run("send_email", { to: "bob@example.com", subject: "Hi", body: "There" });
     expect(await emails(env.DB)).toMatchObject([{ key: "c.1.0.0", to: "bob@example.com" }]);
   });
+});
+
+test("a transfer reads as many rows after three hundred others as after none", async () => {
+  const read = async (key: string): Promise<number> => {
+    let rows = 0;
+    const batch = async (statements: D1PreparedStatement[]) => {
+      const results = await env.DB.batch(statements);
+      for (const { meta } of results) rows += meta.rows_read;
+      return results;
+    };
+    const counting = { prepare: env.DB.prepare.bind(env.DB), batch } as unknown as D1Database;
+    expect(await transfer(counting, order({ key, amountMinor: 1 }))).toMatchObject({ status: "transferred" });
+    return rows;
+  };
+  const first = await read("first");
+  await env.DB.batch(
+    Array.from({ length: 300 }, (_, n) => [
+      env.DB.prepare("INSERT INTO transfers (key, from_account, to_account, amount_minor, currency, created_at) VALUES (?, 'operations', 'savings', 1, 'EUR', 0)").bind(`t${n}`),
+      env.DB.prepare("INSERT INTO entries VALUES (?1, 'operations', -1), (?1, 'savings', 1)").bind(`t${n}`),
+    ]).flat(),
+  );
+  expect(await read("last")).toBe(first);
+  await expectBooksInOrder();
 });
