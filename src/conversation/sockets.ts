@@ -47,6 +47,8 @@ export interface Commands {
 export class Sockets {
   readonly #flows = new WeakMap<WebSocket, Flow>();
   #presenceAt = 0;
+  /** What every device has been told of who is here; null when one may have been told otherwise. */
+  #presenceTold: string | null = null;
   #presenceTimer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
@@ -120,7 +122,7 @@ export class Sockets {
     }
   }
 
-  /** Who is here, to everyone; at most once a second (S9). */
+  /** Who is here, to everyone, when it is not what they know; at most once a second (S9). */
   presence(): void {
     const wait = this.#presenceAt + PRESENCE_EVERY_MS - this.journal.now();
     if (wait > 0) {
@@ -139,7 +141,10 @@ export class Sockets {
     if (this.#presenceTimer) clearTimeout(this.#presenceTimer);
     this.#presenceTimer = null;
     this.#presenceAt = this.journal.now();
-    this.#broadcast(this.#live(), encode({ type: "presence", devices: this.#devices() }));
+    const text = encode({ type: "presence", devices: this.#devices() });
+    if (text === this.#presenceTold) return;
+    this.#presenceTold = text;
+    this.#broadcast(this.#live(), text);
   }
 
   #handle(socket: WebSocket, frame: ClientFrame): void {
@@ -183,7 +188,10 @@ export class Sockets {
     const first = pieces?.[0] ?? null;
     const apart = first !== null && byteLength(JSON.stringify(first)) > 192 * 1024;
     const live = apart ? { ...first, n: first.n - 1, chunks: [] } : first;
-    this.#send(socket, welcome(this.journal, frame, { person: known.person, role }, this.#devices(), live));
+    const devices = this.#devices();
+    // This device is told another list than the others were: whatever comes next is sent to all.
+    if (encode({ type: "presence", devices }) !== this.#presenceTold) this.#presenceTold = null;
+    this.#send(socket, welcome(this.journal, frame, { person: known.person, role }, devices, live));
     for (const piece of pieces?.slice(apart ? 0 : 1) ?? []) this.#send(socket, { type: "delta", ...piece });
     if (joined) this.presence();
   }

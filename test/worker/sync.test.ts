@@ -199,6 +199,28 @@ describe("joining and catching up", () => {
     expect(JSON.stringify(phone.frames).length - before).toBeLessThan(6000);
   });
 
+  it("[S9] presence that has not changed is not sent again, however much happens; a change is", async () => {
+    const id = await newConversation();
+    const laptop = await Device.connect(id, "ana");
+    const phone = await Device.connect(id, "ben", "phone");
+    const lists = (): number => laptop.frames.filter((frame) => frame.type === "presence").length;
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const later = (): void => void vi.setSystemTime(Date.now() + 2000);
+    later();
+    await laptop.say("say 3 words");
+    await laptop.rest("completed");
+    const known = lists();
+    for (let turn = 2; turn < 5; turn += 1) {
+      later();
+      await laptop.say("say 3 words");
+      await laptop.until(() => laptop.run?.runId === `r${turn}` && laptop.run.status === "completed");
+    }
+    expect(lists()).toBe(known);
+    later();
+    phone.socket.close();
+    await laptop.until(() => lists() === known + 1);
+  });
+
   it("[S9] [C36] presence lists people and devices, and forgets one that has not been heard from for a minute", async () => {
     const id = await newConversation();
     const devices = [await Device.connect(id, "ana", "laptop"), await Device.connect(id, "ana", "tablet"), await Device.connect(id, "ana", "phone")];
