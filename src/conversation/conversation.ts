@@ -86,6 +86,7 @@ export class Conversation extends DurableObject<Env> {
       regenerate: (actor, frame) => acknowledge(frame.opId, this.engine.regenerate(actor, frame)),
       head: (actor, frame) => acknowledge(frame.opId, this.engine.head(actor, frame)),
       live: () => this.engine.live(),
+      untold: this.#untold,
     });
     this.journal.events = { arm: this.#timers.arm, rolledBack: () => this.#timers.forget(false), committed: (changes) => this.#committed(changes), untold: this.#untold };
     // Every first event of an object's life looks after what time or a crash has left, whatever the alarm says.
@@ -260,22 +261,17 @@ export class Conversation extends DurableObject<Env> {
 
   #committed(changes: Changes): void {
     for (const { event, fields } of changes.lines) this.#log(event, fields);
-    // A device would miss what it was not told for ever: it says hello again.
-    this.#tell(
-      () => this.#sockets.changed(changes),
-      () => this.#sockets.drop(),
-    );
+    this.#sockets.changed(changes);
     this.#tell(() => this.#chat.changed());
     this.#tell(() => this.#chatSockets.changed(changes));
     this.#tell(() => this.#outbox.changed(changes));
   }
 
   /** One that could not be told must not keep it from the others. */
-  #tell(tell: () => void, mend?: () => void): void {
+  #tell(tell: () => void): void {
     try {
       tell();
     } catch (error) {
-      mend?.();
       this.#untold(error);
     }
   }

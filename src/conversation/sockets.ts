@@ -1,15 +1,15 @@
 import * as z from "zod";
 import { CLIENT_FRAME_BYTES, CLOSE, clientFrame, PROTOCOL, type Ack, type ClientFrame, type LiveAttempt, type ServerFrame } from "../protocol/frames.js";
-import { device, type Device, type Presence } from "../protocol/entities.js";
+import type { Device, Presence } from "../protocol/entities.js";
 import { byteLength } from "../protocol/json.js";
 import { parseUntrusted } from "../protocol/parse.js";
-import { Allowance } from "../core/allowance.js";
 import { NOT_FOUND } from "../core/command.js";
 import type { Journal } from "../core/journal.js";
-import type { Changes } from "../core/transaction.js";
+import { mergeChanges, type Changes } from "../core/transaction.js";
 import { positionOf } from "../core/ids.js";
 import type { Actor } from "../core/ports.js";
 import { closeSocket } from "./close-socket.js";
+import { Flows, type Attachment } from "./flows.js";
 import { changeFrames, encode, page, welcome } from "./snapshot.js";
 
 /** Sent and not yet acknowledged by `seen`: over the first no more deltas, over the second the socket is closed (S6). */
@@ -17,22 +17,6 @@ const NO_DELTAS_BYTES = 256 * 1024;
 const CLOSE_BYTES = 4 * 1024 * 1024;
 const PRESENT_MS = 60_000;
 const PRESENCE_EVERY_MS = 1000;
-/** Frames a socket may send at once, and each second after. */
-const BURST = 200;
-const FRAMES_PER_SECOND = 50;
-
-/** Survives hibernation and deploys with the socket; read defensively, for an older release may have written it. */
-const attachment = z.object({ person: z.string(), device: device.nullable().catch(null), at: z.number().catch(0) });
-type Attachment = z.infer<typeof attachment>;
-
-interface Flow {
-  /** The attachment, parsed once: two hundred devices are told of a change without reading each one's again. */
-  known: Attachment | null;
-  unseen: number;
-  lagging: boolean;
-  heardAt: number;
-  frames: Allowance;
-}
 
 export interface Commands {
   send(actor: Actor, frame: ClientFrame & { type: "send" }): Ack;
@@ -41,12 +25,18 @@ export interface Commands {
   regenerate(actor: Actor, frame: ClientFrame & { type: "regenerate" }): Ack;
   head(actor: Actor, frame: ClientFrame & { type: "head" }): Ack;
   live(): LiveAttempt[] | null;
+  /** Somebody could not be told of what has happened. */
+  untold(error: unknown): void;
 }
 
 /** The devices that are connected: who they are, what they have been sent, and what they ask for. */
 export class Sockets {
-  readonly #flows = new WeakMap<WebSocket, Flow>();
+  readonly #flows: Flows;
+  /** What has been committed in this turn and not been told yet. */
+  #changes: Changes | null = null;
   #presenceAt = 0;
+  /** What every device has been told of who is here; null when one may have been told otherwise. */
+  #presenceTold: string | null = null;
   #presenceTimer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
@@ -54,6 +44,7 @@ export class Sockets {
     private readonly journal: Journal,
     private readonly commands: Commands,
   ) {
+    this.#flows = new Flows(() => journal.now());
     ctx.setWebSocketAutoResponse(new WebSocketRequestResponsePair('{"type":"ping"}', '{"type":"pong"}'));
   }
 
@@ -62,7 +53,7 @@ export class Sockets {
     if (!this.#role(person)) return this.refuse();
     const { 0: client, 1: server } = new WebSocketPair();
     this.ctx.acceptWebSocket(server);
-    this.#attach(server, { person, device: null, at: this.journal.now() });
+    this.#flows.attach(server, { person, device: null, at: this.journal.now() });
     return new Response(null, { status: 101, webSocket: client });
   }
 
@@ -75,7 +66,7 @@ export class Sockets {
   }
 
   message(socket: WebSocket, data: string | ArrayBuffer): void {
-    const flow = this.#flow(socket);
+    const flow = this.#flows.of(socket);
     flow.heardAt = this.journal.now();
     if (!flow.frames.take(flow.heardAt)) return closeSocket(socket, CLOSE.tooMuch, "Too many frames. Wait, then connect again.");
     if (typeof data !== "string") return closeSocket(socket, CLOSE.malformed, "Frames are JSON text.");
@@ -92,14 +83,34 @@ export class Sockets {
     this.presence();
   }
 
-  /** After a commit: what changed, to everyone (H1). */
+  /** After a commit: what changed, to everyone (H1). Commits of one turn, as a decision and the start of its call, are told in one frame. */
   changed(changes: Changes): void {
+    if (this.#changes) return mergeChanges(this.#changes, changes);
+    this.#changes = changes;
+    queueMicrotask(() => this.#tell());
+  }
+
+  /** Tells what has been committed; to be called before anything else is sent, for that comes after it. */
+  #tell(): void {
+    const changes = this.#changes;
+    this.#changes = null;
+    if (!changes) return;
+    try {
+      this.#tellOf(changes);
+    } catch (error) {
+      // A device would miss what it was not told for ever: it says hello again.
+      this.drop();
+      this.commands.untold(error);
+    }
+  }
+
+  #tellOf(changes: Changes): void {
     const sockets = this.#live();
     if (sockets.length === 0) return;
     for (const frame of changeFrames(this.journal, changes)) this.#broadcast(sockets, encode(frame));
     if (this.journal.conversation().deletedAt !== null) return this.#closeAll(CLOSE.notFound, "The conversation was deleted.");
-    const gone = new Set([...new Set(sockets.map((socket) => this.#flow(socket).known?.person))].filter((person) => !this.#role(person)));
-    for (const socket of sockets) if (gone.has(this.#flow(socket).known?.person)) closeSocket(socket, CLOSE.notAllowed, "You are no longer a member of this conversation.");
+    const gone = new Set([...new Set(sockets.map((socket) => this.#flows.of(socket).known?.person))].filter((person) => !this.#role(person)));
+    for (const socket of sockets) if (gone.has(this.#flows.of(socket).known?.person)) closeSocket(socket, CLOSE.notAllowed, "You are no longer a member of this conversation.");
     if (this.journal.liveRun()) this.presence();
   }
 
@@ -110,17 +121,18 @@ export class Sockets {
 
   /** A flush of the step being streamed, to those who keep up (S4, S6). */
   delta(flush: LiveAttempt): void {
+    this.#tell();
     const sockets = this.#live();
     if (sockets.length === 0) return;
     const text = encode({ type: "delta", ...flush });
     for (const socket of sockets) {
-      const flow = this.#flow(socket);
+      const flow = this.#flows.of(socket);
       if (flow.unseen > NO_DELTAS_BYTES) flow.lagging = true;
       if (!flow.lagging) this.#sendText(socket, text);
     }
   }
 
-  /** Who is here, to everyone; at most once a second (S9). */
+  /** Who is here, to everyone, when it is not what they know; at most once a second (S9). */
   presence(): void {
     const wait = this.#presenceAt + PRESENCE_EVERY_MS - this.journal.now();
     if (wait > 0) {
@@ -136,14 +148,18 @@ export class Sockets {
   }
 
   #sendPresence(): void {
+    this.#tell();
     if (this.#presenceTimer) clearTimeout(this.#presenceTimer);
     this.#presenceTimer = null;
     this.#presenceAt = this.journal.now();
-    this.#broadcast(this.#live(), encode({ type: "presence", devices: this.#devices() }));
+    const text = encode({ type: "presence", devices: this.#devices() });
+    if (text === this.#presenceTold) return;
+    this.#presenceTold = text;
+    this.#broadcast(this.#live(), text);
   }
 
   #handle(socket: WebSocket, frame: ClientFrame): void {
-    const { known } = this.#flow(socket);
+    const { known } = this.#flows.of(socket);
     if (!known) return closeSocket(socket, CLOSE.malformed, "This connection is not known any more. Connect again.");
     if (frame.type === "hello") return this.#hello(socket, known, frame);
     if (frame.type === "ping") return this.#send(socket, { type: "pong" });
@@ -173,17 +189,21 @@ export class Sockets {
     const role = this.#role(known.person);
     if (!role) return closeSocket(socket, CLOSE.notFound, NOT_FOUND.message);
     const joined = known.device === null;
+    this.#tell();
     // Flushes what is pending to the others. This device must not get it before the welcome that contains it.
     const pieces = this.commands.live();
-    this.#attach(socket, { ...known, device: frame.device, at: this.journal.now() });
-    const flow = this.#flow(socket);
+    this.#flows.attach(socket, { ...known, device: frame.device, at: this.journal.now() });
+    const flow = this.#flows.of(socket);
     flow.unseen = 0;
     flow.lagging = false;
     // A chunk that can't be split (a whole tool input) may be too large to share a frame with the welcome: it follows then.
     const first = pieces?.[0] ?? null;
     const apart = first !== null && byteLength(JSON.stringify(first)) > 192 * 1024;
     const live = apart ? { ...first, n: first.n - 1, chunks: [] } : first;
-    this.#send(socket, welcome(this.journal, frame, { person: known.person, role }, this.#devices(), live));
+    const devices = this.#devices();
+    // This device is told another list than the others were: whatever comes next is sent to all.
+    if (encode({ type: "presence", devices }) !== this.#presenceTold) this.#presenceTold = null;
+    this.#send(socket, welcome(this.journal, frame, { person: known.person, role }, devices, live));
     for (const piece of pieces?.slice(apart ? 0 : 1) ?? []) this.#send(socket, { type: "delta", ...piece });
     if (joined) this.presence();
   }
@@ -191,7 +211,7 @@ export class Sockets {
   #seen(socket: WebSocket, frame: ClientFrame & { type: "seen" }): void {
     // It has read what was sent. If it missed deltas, the next one shows it the gap and it says hello (S3).
     if (frame.seq > this.journal.conversation().seq) return;
-    const flow = this.#flow(socket);
+    const flow = this.#flows.of(socket);
     flow.lagging = false;
     flow.unseen = 0;
   }
@@ -226,7 +246,7 @@ export class Sockets {
     const now = this.journal.now();
     const present = new Map<string, Presence>();
     for (const socket of this.ctx.getWebSockets()) {
-      const { known, heardAt } = this.#flow(socket);
+      const { known, heardAt } = this.#flows.of(socket);
       if (!known?.device || socket.readyState !== WebSocket.OPEN) continue;
       const heard = Math.max(known.at, heardAt, this.ctx.getWebSocketAutoResponseTimestamp(socket)?.getTime() ?? 0);
       if (now - heard <= PRESENT_MS) present.set(`${known.person} ${known.device.id}`, { person: known.person, device: known.device satisfies Device });
@@ -236,21 +256,7 @@ export class Sockets {
 
   /** Sockets that have said hello and are open. */
   #live(): WebSocket[] {
-    return this.ctx.getWebSockets().filter((socket) => socket.readyState === WebSocket.OPEN && this.#flow(socket).known?.device);
-  }
-
-  #attach(socket: WebSocket, known: Attachment): void {
-    socket.serializeAttachment(known);
-    this.#flow(socket).known = known;
-  }
-
-  #flow(socket: WebSocket): Flow {
-    const flow = this.#flows.get(socket);
-    if (flow) return flow;
-    const known = attachment.safeParse(socket.deserializeAttachment()).data ?? null;
-    const fresh: Flow = { known, unseen: 0, lagging: false, heardAt: 0, frames: new Allowance(BURST, FRAMES_PER_SECOND, this.journal.now()) };
-    this.#flows.set(socket, fresh);
-    return fresh;
+    return this.ctx.getWebSockets().filter((socket) => socket.readyState === WebSocket.OPEN && this.#flows.of(socket).known?.device);
   }
 
   #broadcast(sockets: WebSocket[], text: string): void {
@@ -259,12 +265,13 @@ export class Sockets {
   }
 
   #send(socket: WebSocket, frame: ServerFrame): void {
+    this.#tell();
     this.#sendText(socket, encode(frame));
   }
 
   #sendText(socket: WebSocket, text: string, bytes = byteLength(text)): void {
     if (socket.readyState !== WebSocket.OPEN) return;
-    const flow = this.#flow(socket);
+    const flow = this.#flows.of(socket);
     flow.unseen += bytes;
     if (flow.unseen > CLOSE_BYTES) return closeSocket(socket, CLOSE.tooMuch, "This device does not keep up. Connect again.");
     try {

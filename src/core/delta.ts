@@ -3,7 +3,7 @@ import { SERVER_FRAME_BYTES, type Chunk, type LiveAttempt } from "../protocol/fr
 import { foldChunks, type LivePart } from "../protocol/fold.js";
 import type { Clock } from "./ports.js";
 
-/** At most one flush in this time, the first at once (S4). */
+/** At most one flush in this time, the first after a breath (S4). */
 const FLUSH_MS = 40;
 /** A flush larger than this goes out as several, so that a welcome can be cut between them. */
 const FLUSH_BYTES = 128 * 1024;
@@ -19,6 +19,8 @@ export class LiveStep {
   #n = 0;
   #pending: Chunk[] = [];
   #sent: Chunk[] = [];
+  /** The next flush waits for its time. */
+  #resting = false;
   #timer: (() => void) | null = null;
   #ended = false;
 
@@ -36,15 +38,20 @@ export class LiveStep {
     this.bytes += bytes;
     foldChunks(this.parts, [chunk]);
     append(this.#pending, chunk);
-    if (!this.#timer) this.#flushAndRest();
+    if (!this.#resting) {
+      this.#resting = true;
+      // What comes in one breath leaves together: the first flush is a word, and not the news that a text begins.
+      void this.clock.breathe().then(() => this.#flushAndRest());
+    }
     return true;
   }
 
   #flushAndRest(): void {
+    if (this.#ended) return;
     this.flush();
     this.#timer = this.clock.after(FLUSH_MS, () => {
-      this.#timer = null;
       if (this.#pending.length > 0) this.#flushAndRest();
+      else this.#resting = false;
     });
   }
 
@@ -62,7 +69,6 @@ export class LiveStep {
   end(): LiveAttempt {
     this.#ended = true;
     this.#timer?.();
-    this.#timer = null;
     return { ...this.id, n: this.#n + 1, chunks: this.#pending };
   }
 

@@ -121,7 +121,6 @@ export class Engine {
 
   async #drive(): Promise<void> {
     try {
-      await this.ports.clock.breathe();
       while (await this.#turn());
     } catch (error) {
       this.#driving = false;

@@ -23,6 +23,15 @@ export interface LogLine {
   fields: Record<string, string | number | null>;
 }
 
+/** Adds what devices must be told of a later commit. Its lines and its outbox are its own. */
+export function mergeChanges(into: Changes, later: Changes): void {
+  into.seq = later.seq;
+  into.conversation ||= later.conversation;
+  into.run = later.run ?? into.run;
+  for (const step of later.steps) into.steps.add(step);
+  for (const n of later.pausePoints) into.pausePoints.add(n);
+}
+
 const RUN_EVENTS = { running: "run.resumed", suspended: "run.suspended", completed: "run.ended", failed: "run.ended", cancelled: "run.ended" } as const;
 
 /** Writes of one transaction. The rows of the conversation and its runs are written once, at the end: rows written are the bill. */

@@ -48,7 +48,13 @@ scenario("[H4] [C6] the intent survives the process at each place between card a
   await world.text("set");
   world.restart();
   expect(world.status).toBe("suspended");
-  world.engine.decide(BEN, [{ pausePointId: `${world.journal.conversation().id}.1`, decision: "approve" }]);
+  // The process dies with the commit of the decision.
+  const dies = (): never => {
+    throw new Error("dead");
+  };
+  world.journal.events = { ...world.journal.events, committed: dies, untold: dies };
+  expect(() => world.engine.decide(BEN, [{ pausePointId: `${world.journal.conversation().id}.1`, decision: "approve" }])).toThrow("dead");
+  expect(world.runs).toHaveLength(0);
   world.restart();
   await settled();
   expect(world.runs).toHaveLength(1);

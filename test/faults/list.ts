@@ -252,7 +252,14 @@ export const FAULTS: Fault[] = [
     tests: "sync",
   },
   { rule: "S3", fault: "the welcome's live text has the wrong n", file: "src/core/delta.ts", find: "n: this.#n - pieces.length + 1 + place,", replace: "n: place,", tests: "sync" },
-  { rule: "S4", fault: "each chunk is sent by itself", file: "src/core/delta.ts", find: "if (!this.#timer) this.#flushAndRest();", replace: "this.flush();", tests: "sync" },
+  {
+    rule: "S4",
+    fault: "each chunk is sent by itself",
+    file: "src/core/delta.ts",
+    find: "if (!this.#resting) {",
+    replace: "this.flush();\n    if (!this.#resting) {",
+    tests: "sync",
+  },
   {
     rule: "S5",
     fault: "an opId may mean two things",

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 
 const SEEN_MS = 1_000;
+const SEEN_CHARS = 32 * 1024;
 /** What is not seen in this time will not be seen. */
 const PATIENCE_MS = 60_000;
 
@@ -15,6 +16,7 @@ export class SocketDevice {
   bytes = 0;
   closedWith: number | null = null;
   #seq = 0;
+  #unseen = 0;
   #seen: ReturnType<typeof setTimeout> | null = null;
   readonly #watched = new Set<{ look: Look; found: (at: number) => void; lost: (error: Error) => void }>();
   readonly #socket: WebSocket;
@@ -89,12 +91,14 @@ export class SocketDevice {
     for (const watch of this.#watched) if (watch.look(frame)) watch.found(at);
     const seq = /^\{"type":"(?:change|welcome)".{0,100}?"seq":(\d+)/.exec(frame)?.[1];
     if (seq !== undefined) this.#seq = Number(seq);
-    // The server counts what it has sent since the last one (S6).
-    if (frame.startsWith('{"type":"change"')) this.#seen ??= setTimeout(() => this.#acknowledge(), SEEN_MS);
+    // The server counts what it has sent since the last one (S6); as in the web app, little is not spoken of.
+    this.#unseen += frame.length;
+    if (this.#seq > 0 && this.#unseen >= SEEN_CHARS) this.#seen ??= setTimeout(() => this.#acknowledge(), SEEN_MS);
   }
 
   #acknowledge(): void {
     this.#seen = null;
+    this.#unseen = 0;
     if (this.closedWith === null) this.send({ type: "seen", n: 0, seq: this.#seq });
   }
 

@@ -1,3 +1,4 @@
+import { control } from "../worker/entry.js";
 import { Device, newConversation } from "../worker/kit.js";
 
 /** An approved transfer, a rejected one, a text in the queue, and a run that waits for two answers at once: on ana's laptop. */
@@ -15,4 +16,22 @@ export async function suspendedLife(): Promise<{ id: string; laptop: Device }> {
   await laptop.rest("suspended");
   await laptop.say("and then list the accounts", { messageId: "u-queued" });
   return { id, laptop };
+}
+
+/** A device that has heard an answer while it was written. */
+export async function listening(): Promise<Device> {
+  let heard = false;
+  control.model = async function* () {
+    yield { type: "text-start", id: "t" };
+    yield { type: "text-delta", id: "t", delta: "Well" };
+    while (!heard) await scheduler.wait(1);
+    yield { type: "text-end", id: "t" };
+  };
+  const laptop = await Device.connect(await newConversation(), "ana", "laptop");
+  await laptop.say("tell me");
+  await laptop.until(() => laptop.frames.some(({ type }) => type === "delta"));
+  heard = true;
+  await laptop.rest("completed");
+  control.model = null;
+  return laptop;
 }

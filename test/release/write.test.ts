@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { beforeAll, expect, it } from "vitest";
 import { wireShape } from "./wire-shape.js";
-import { suspendedLife } from "./life.js";
+import { listening, suspendedLife } from "./life.js";
 import { migrateD1, stubOf } from "../worker/kit.js";
 
 // One conversation as this release leaves it. The release after must open it, decide, and go on.
@@ -13,7 +13,7 @@ it("writes the journal of a suspended run as SQL", async () => {
   const sql = await runInDurableObject(stubOf(id), (_, state) => dump(state.storage.sql));
   const version = await runInDurableObject(stubOf(id), (_, state) => state.storage.sql.exec("SELECT schema FROM conversation").one()["schema"]);
   await expect(sql).toMatchFileSnapshot(`../fixtures/journal-v${version}.sql`);
-  await expect(`${wireShape(laptop.frames).join("\n")}\n`).toMatchFileSnapshot(`../fixtures/wire-v${version}.txt`);
+  await expect(`${wireShape([...laptop.frames, ...(await listening()).frames]).join("\n")}\n`).toMatchFileSnapshot(`../fixtures/wire-v${version}.txt`);
 });
 
 function dump(sql: SqlStorage): string {

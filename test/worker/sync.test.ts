@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LiveAttempt } from "../../src/protocol/frames.js";
 import { foldChunks, type LivePart } from "../../src/protocol/fold.js";
 import { propose, say, ScriptedModel, type Answer } from "../kit/model.js";
+import { listening } from "../release/life.js";
 import { control, resetControl } from "./entry.js";
 import { api, Device, migrateD1, newConversation, stubOf } from "./kit.js";
 
@@ -168,7 +169,7 @@ describe("joining and catching up", () => {
     expect(phone.text).toBe("go\nHere.");
   });
 
-  it("[S4] chunks are merged and flushed at most every 40 ms, the first at once", async () => {
+  it("[S4] chunks are merged and flushed at most every 40 ms", async () => {
     const id = await newConversation();
     control.model = new ScriptedModel().plan(say("word ".repeat(400))).model;
     const laptop = await Device.connect(id, "ana");
@@ -176,6 +177,24 @@ describe("joining and catching up", () => {
     await laptop.rest("completed");
     expect(laptop.frames.filter((frame) => frame.type === "delta").length).toBeLessThan(40);
     expect(laptop.text).toBe(`go\n${"word ".repeat(400)}`);
+  });
+
+  it("[S4] the first flush carries the words that came with it, not the news that a text begins", async () => {
+    const laptop = await listening();
+    expect(laptop.frames.find((frame) => frame.type === "delta")).toMatchObject({ n: 1, chunks: [{ type: "text-start" }, { type: "text-delta", delta: "Well" }] });
+  });
+
+  it("[H1] what is committed in one turn is told in one frame: a decision and the start of its call", async () => {
+    const laptop = await Device.connect(await newConversation(), "ana");
+    await laptop.say(TRANSFER);
+    await laptop.decide(await laptop.card(), "approve");
+    await laptop.rest("completed");
+    const changes = laptop.frames.filter((frame) => frame.type === "change");
+    expect(changes.flatMap(({ messages = [] }) => messages.flatMap(({ calls }) => calls.map(({ state }) => state)))).toEqual(["awaiting", "started", "succeeded"]);
+    expect(changes.find(({ pausePoints }) => pausePoints?.[0]?.state === "approved")).toMatchObject({ messages: [{ calls: [{ state: "started" }] }] });
+    // An acknowledgement comes after what it acknowledges: a client takes its own text off the waiting list then.
+    const [ack, change] = [laptop.frames.findIndex(({ type }) => type === "ack"), laptop.frames.findIndex(({ type }) => type === "change")];
+    expect(change).toBeLessThan(ack);
   });
 
   it("[S1] [H20] [C35] a long conversation opens with its newest page, and goes back page by page", async () => {
@@ -197,6 +216,28 @@ describe("joining and catching up", () => {
     await laptop.say("short");
     await phone.until(() => phone.run?.runId === "r41" && phone.run.status === "completed");
     expect(JSON.stringify(phone.frames).length - before).toBeLessThan(6000);
+  });
+
+  it("[S9] presence that has not changed is not sent again, however much happens; a change is", async () => {
+    const id = await newConversation();
+    const laptop = await Device.connect(id, "ana");
+    const phone = await Device.connect(id, "ben", "phone");
+    const lists = (): number => laptop.frames.filter((frame) => frame.type === "presence").length;
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const later = (): void => void vi.setSystemTime(Date.now() + 2000);
+    later();
+    await laptop.say("say 3 words");
+    await laptop.rest("completed");
+    const known = lists();
+    for (let turn = 2; turn < 5; turn += 1) {
+      later();
+      await laptop.say("say 3 words");
+      await laptop.until(() => laptop.run?.runId === `r${turn}` && laptop.run.status === "completed");
+    }
+    expect(lists()).toBe(known);
+    later();
+    phone.socket.close();
+    await laptop.until(() => lists() === known + 1);
   });
 
   it("[S9] [C36] presence lists people and devices, and forgets one that has not been heard from for a minute", async () => {

@@ -3,6 +3,8 @@ import { mayRetry, retryDelay, type RetryCause } from "./backoff.js";
 
 const PING_MS = 25_000;
 const SEEN_MS = 1_000;
+/** Nothing is said of less: each `seen` wakes the object, and it counts to 256 KiB (S6). A character has at most three bytes. */
+const SEEN_CHARS = 32 * 1024;
 /** Silence after a hello or a ping that means the socket is dead, though it looks open. */
 const SILENCE_MS = 15_000;
 
@@ -49,6 +51,8 @@ export class Connection {
   #pingTimer: ReturnType<typeof setTimeout> | undefined;
   #silenceTimer: ReturnType<typeof setTimeout> | undefined;
   #seenTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Characters that came since the last `seen`. */
+  #unseen = 0;
   #stopListening: (() => void) | undefined;
 
   constructor(private readonly options: ConnectionOptions) {}
@@ -115,7 +119,8 @@ export class Connection {
       this.options.onLive();
       this.#schedulePing();
     }
-    if (frame.type === "delta" || frame.type === "change" || frame.type === "welcome") this.#scheduleSeen();
+    this.#unseen += data.length;
+    if (this.#unseen >= SEEN_CHARS) this.#scheduleSeen();
   }
 
   #closed(socket: SocketLike, code: number): void {
@@ -184,6 +189,7 @@ export class Connection {
   #scheduleSeen(): void {
     this.#seenTimer ??= setTimeout(() => {
       this.#seenTimer = undefined;
+      this.#unseen = 0;
       this.send({ type: "seen", ...this.options.seen() });
     }, SEEN_MS);
   }
@@ -208,5 +214,6 @@ export class Connection {
     clearTimeout(this.#silenceTimer);
     clearTimeout(this.#seenTimer);
     this.#seenTimer = undefined;
+    this.#unseen = 0;
   }
 }
