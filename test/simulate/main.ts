@@ -11,7 +11,7 @@ export interface Asked {
 export async function simulate({ seed: first, conversations, minutes }: Asked): Promise<boolean> {
   const begun = Date.now();
   const end = begun + minutes * 60_000;
-  const sum: Report = { commands: 0, crashes: 0, effects: 0, decided: 0 };
+  const sum: Report = { commands: 0, crashes: 0, effects: 0, decided: 0, batches: 0 };
   let lived = 0;
   for (; lived < conversations && Date.now() < end; lived += 1) {
     const seed = first + lived;
@@ -28,7 +28,7 @@ export async function simulate({ seed: first, conversations, minutes }: Asked): 
   }
   const seconds = Math.max(0.001, (Date.now() - begun) / 1000);
   console.log(
-    `${lived} conversations from seed ${first} in ${seconds.toFixed(1)} s (${Math.round(lived / seconds)} a second): ${sum.commands} commands, ${sum.decided} decisions, ${sum.effects} effects, ${sum.crashes} crashes. No rule was broken.`,
+    `${lived} conversations from seed ${first} in ${seconds.toFixed(1)} s (${Math.round(lived / seconds)} a second): ${sum.commands} commands, ${sum.decided} decisions, ${sum.effects} effects, ${sum.batches} batches to D1, ${sum.crashes} crashes. No rule was broken.`,
   );
   return true;
 }

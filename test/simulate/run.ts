@@ -4,6 +4,7 @@ import { FAULTS, nameOf } from "../faults/list.ts";
 import { faultPlugin, faulty } from "../faults/plugin.ts";
 import { bundled, numberOf, temporary } from "../kit/command.ts";
 import type { Asked } from "./main.ts";
+import { workersStandIn } from "./stand-in.ts";
 
 // `npm run simulate -- --seed N --minutes M --conversations C`: the run loop in one process, under a scheduler that
 // owns the clock and the order of every wait.
@@ -14,7 +15,7 @@ const asked: Asked = { seed: numberOf(values.seed, Date.now() % 1_000_000_000), 
 
 const folder = temporary("simulate");
 const bundle = (name: string, plugin: ReturnType<typeof faultPlugin>): Promise<typeof import("./main.ts")> =>
-  bundled(join(import.meta.dirname, "main.ts"), join(folder, name), [plugin]);
+  bundled(join(import.meta.dirname, "main.ts"), join(folder, name), [plugin, workersStandIn]);
 
 /** True when every fault that the simulation must find was found. */
 async function findFaults(): Promise<boolean> {
