@@ -22,6 +22,8 @@ const DEVICES = [
   ["ben", "tablet"],
   ["vic", "desk"],
 ] as const;
+/** Most conversations are one person's with one device. */
+const HOW_MANY = [1, 1, 1, 1, 2, 2, 3, 4];
 /** Far more than a life needs to come to rest. */
 const MOST_EVENTS = 3000;
 
@@ -104,15 +106,20 @@ export class SimulatedConversation {
     this.tell(`mode ${JSON.stringify(this.#mode)}`);
     const { rows } = this.#platform;
     const owner: Actor = { person: "ana", device: { id: "laptop", name: "laptop" }, via: "http" };
-    while (!rows.get("conversation"))
-      await this.#platform.turn(OUTSIDE, () => void this.#platform.enter((object) => void object.create("ana", { id: ID, title: "", skill: "assistant" })));
-    for (const [person, role] of [
+    const people = [
       ["ben", "approver"],
       ["vic", "viewer"],
-    ] as const)
-      while (!rows.get("members", person)) await this.#platform.turn(OUTSIDE, () => void this.#platform.enter((object) => void object.setMember(owner, person, role)));
-    const there = DEVICES.slice(0, 1 + this.#random.int(DEVICES.length));
+    ] as const;
+    while (people.some(([person]) => !rows.get("members", person)))
+      await this.#platform.turn(OUTSIDE, () => {
+        this.#platform.enter((object) => {
+          object.create("ana", { id: ID, title: "", skill: "assistant" });
+          for (const [person, role] of people) object.setMember(owner, person, role);
+        });
+      });
+    const there = DEVICES.slice(0, this.#random.pick(HOW_MANY));
     this.#devices = there.map(([person, name]) => this.#device(person, name));
+    this.#devices[0]?.store.send("a first text");
   }
 
   #device(person: string, name: string): SimulatedDevice {
@@ -279,8 +286,10 @@ export class SimulatedConversation {
     }
   }
 
+  /** The operator's log. What fails for a reason that is not the simulation's is a defect. */
   #logged(line: string): void {
     this.tell(`  ${line}`);
+    if (/"event":"[a-z_]+\.failed".*"error":/.test(line) && !/simulated: |D1/.test(line)) this.#broken ??= new Violation(`H16: ${line}`);
   }
 
   #settings(process: Process): Settings {

@@ -106,7 +106,7 @@ export class SimulatedDevice {
     const { pending } = this;
     if (pending.length > 0 && random.chance(0.6)) return this.decide(random.pick(pending));
     const withdraw = random.chance(0.3);
-    switch (random.int(14)) {
+    switch (random.int(16)) {
       case 0:
         if (sync.run && random.chance(0.5)) store.cancel(sync.run.runId);
         return "cancels";
@@ -122,7 +122,7 @@ export class SimulatedDevice {
         return this.#visible ? "is shown" : "is hidden";
       case 4:
       case 5:
-        return this.#branch([...sync.steps.values()]);
+        return this.#branch([...sync.steps.values()], withdraw);
       case 6:
         this.#wire?.break(random.chance(0.5));
         return "loses its socket";
@@ -137,20 +137,16 @@ export class SimulatedDevice {
     }
   }
 
-  #branch(messages: MessageStep[]): string {
+  #branch(messages: MessageStep[], withdraw: boolean): string {
     if (messages.length === 0) return "does nothing";
     const { messageId, parentId } = this.random.pick(messages);
-    switch (this.random.int(3)) {
-      case 0:
-        this.store.edit(parentId, "another text");
-        return `edits under ${parentId}`;
-      case 1:
-        this.store.regenerate(messageId);
-        return `regenerates ${messageId}`;
-      default:
-        this.store.choose(messageId);
-        return `chooses ${messageId}`;
-    }
+    const kind = this.random.pick(["edit", "regenerate", "head"] as const);
+    if (kind === "edit") this.store.edit(parentId, "another text");
+    // The page never withdraws with these, and other clients may.
+    else if (withdraw) this.#wire?.send(JSON.stringify({ type: kind, opId: crypto.randomUUID(), messageId, withdraw }));
+    else if (kind === "regenerate") this.store.regenerate(messageId);
+    else this.store.choose(messageId);
+    return `${kind} at ${kind === "edit" ? parentId : messageId}${withdraw ? ", withdrawing" : ""}`;
   }
 
   /** A card that was shown here as decided is never shown otherwise. */

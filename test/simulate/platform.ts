@@ -3,16 +3,20 @@ import type { SimulatedD1 } from "./d1.js";
 import { Disk } from "./disk.js";
 import { SimulatedObject } from "./object.js";
 import type { Random } from "./random.js";
-import { OUTSIDE, type Owner, type Scheduler } from "./scheduler.js";
+import { NETWORK, OUTSIDE, type Owner, type Scheduler } from "./scheduler.js";
 import type { ServerSocket, Wire } from "./wire.js";
 
 export const ID = `c_${"5".repeat(32)}`;
 
 /** A process has died: what it was about to do does not happen. */
-export class Crash extends Error {}
+export class Crash extends Error {
+  override message = "simulated: the process is dead";
+}
 
 /** A statement has failed; the process lives on. */
-class DiskError extends Error {}
+class DiskError extends Error {
+  override message = "simulated: a statement failed";
+}
 
 export interface Process {
   number: number;
@@ -136,15 +140,15 @@ export class Platform {
 
   /** Dies, or throws because it is dead already: what a dead process goes on with is nobody's. */
   #mayDie(when: string, probability: number): void {
-    if (!this.process || this.scheduler.owner !== this.process.owner) throw new Crash("this process is dead");
+    if (!this.process || this.scheduler.owner !== this.process.owner) throw new Crash();
     if (!this.#hits(probability)) return;
     this.die(`${when} a commit`);
-    throw new Crash(when);
+    throw new Crash();
   }
 
   #mayFail(): void {
-    if (this.#hits(0.005)) throw new Crash("in a commit");
-    if (this.#hits(0.003)) throw new DiskError("a statement failed");
+    if (this.#hits(0.005)) throw new Crash();
+    if (this.#hits(0.003)) throw new DiskError();
   }
 
   /** The process is gone, and its machine with it: sockets break. What was not durable may be lost, and so may what was said. */
@@ -194,7 +198,7 @@ export class Platform {
   lost(server: ServerSocket): void {
     server.readyState = 3;
     if (!this.sockets.delete(server)) return;
-    this.scheduler.after(OUTSIDE, this.latency(), () => {
+    this.scheduler.after(NETWORK, this.latency(), () => {
       if (this.process) this.enter((object) => object.webSocketClose(server as unknown as WebSocket));
     });
   }

@@ -1,8 +1,10 @@
 import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { FAULTS, nameOf } from "../faults/list.ts";
+import { ROOT } from "../../src/cli/processes.ts";
 import { faultPlugin, faulty } from "../faults/plugin.ts";
 import { bundled, numberOf, temporary } from "../kit/command.ts";
+import { SIMULATED_FAULTS } from "./faults.ts";
 import type { Asked } from "./main.ts";
 import { workersStandIn } from "./stand-in.ts";
 
@@ -17,18 +19,18 @@ const folder = temporary("simulate");
 const bundle = (name: string, plugin: ReturnType<typeof faultPlugin>): Promise<typeof import("./main.ts")> =>
   bundled(join(import.meta.dirname, "main.ts"), join(folder, name), [plugin, workersStandIn]);
 
-/** True when every fault that the simulation must find was found. */
+/** True when every fault was found. */
 async function findFaults(): Promise<boolean> {
   let missed = 0;
-  for (const fault of FAULTS.filter(({ simulated }) => simulated)) {
-    const { search } = await bundle(nameOf(fault).replace("/", "-"), faulty(fault));
+  for (const [place, { name, edits }] of SIMULATED_FAULTS.entries()) {
+    const gone = edits.find(({ file, find }) => readFileSync(join(ROOT, file), "utf8").split(find).length !== 2);
+    if (gone) throw new Error(`${name}: in ${gone.file} this stands not exactly once: ${gone.find}`);
+    const { search } = await bundle(`fault-${place}`, faulty(edits));
     const begun = Date.now();
     const found = await search(asked.seed, Math.min(asked.conversations, 100_000));
     const seconds = ((Date.now() - begun) / 1000).toFixed(1);
     if (!found) missed += 1;
-    console.log(
-      found ? `${fault.fault}: broke ${found.rule} (seed ${found.seed}, after ${found.conversations} conversations, ${seconds} s)` : `${fault.fault}: NOT FOUND, ${seconds} s`,
-    );
+    console.log(found ? `${name}: seed ${found.seed}, after ${found.conversations} conversations, ${seconds} s: ${found.rule}` : `${name}: NOT FOUND, ${seconds} s`);
   }
   return missed === 0;
 }

@@ -2,12 +2,15 @@ import type { Random } from "./random.js";
 
 /** Who waits for something. What a dead one waited for never comes. */
 export interface Owner {
-  kind: "process" | "device" | "outside";
+  kind: "process" | "device" | "network" | "outside";
   alive: boolean;
 }
 
-/** What belongs to nobody's life: the network, D1, the effect of a tool. */
+/** What belongs to nobody's life: D1, the effect of a tool. */
 export const OUTSIDE: Owner = { kind: "outside", alive: true };
+
+/** What only moves between a device and the object. */
+export const NETWORK: Owner = { kind: "network", alive: true };
 
 export interface Event {
   at: number;
@@ -75,11 +78,11 @@ export class Scheduler {
     return null;
   }
 
-  /** Runs something in the life of its owner, and lets every promise that can go on, go on. A device has none. */
+  /** Runs something in the life of its owner, and lets every promise that can go on, go on. Devices and wires have none. */
   async turn(owner: Owner, run: () => void): Promise<void> {
     this.owner = owner;
     run();
-    if (this.owner.kind !== "device") await settled();
+    if (this.owner.kind === "process" || this.owner.kind === "outside") await settled();
     this.owner = OUTSIDE;
   }
 

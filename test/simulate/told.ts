@@ -9,6 +9,8 @@ import type { Wire } from "./wire.js";
 
 type Sent = Extract<ClientFrame, { opId: string }>;
 
+const nameOf = ({ runId, step, attempt }: LiveAttempt): string => `${runId} step ${step} attempt ${attempt}`;
+
 /** What must be true of everything that leaves the object: to devices, and to D1. */
 export class Told {
   /** The final state that anybody was told of each card. */
@@ -38,6 +40,7 @@ export class Told {
       case "welcome":
         this.#neverAhead(frame.seq);
         wire.seq = frame.seq;
+        wire.live = frame.live && { name: nameOf(frame.live), n: frame.live.n };
         return this.#cards(frame.pausePoints);
       case "change": {
         this.#neverAhead(frame.seq);
@@ -46,7 +49,7 @@ export class Told {
         return this.#cards(frame.pausePoints ?? []);
       }
       case "delta":
-        return this.#delta(frame, process);
+        return this.#delta(wire, frame, process);
       case "page":
         return this.#cards(frame.pausePoints);
       case "ack":
@@ -72,11 +75,14 @@ export class Told {
     }
   }
 
-  /** H8: an attempt's number is never used by two processes. */
-  #delta({ runId, step, attempt }: LiveAttempt, process: number): void {
-    const name = `${runId} step ${step} attempt ${attempt}`;
+  /** H8, S3: an attempt's number is never used by two processes, and its flushes come one after the other. */
+  #delta(wire: Wire, delta: LiveAttempt, process: number): void {
+    const name = nameOf(delta);
     hold("H8", (this.#attempts.get(name) ?? process) === process, () => `${name} was streamed by two processes`);
     this.#attempts.set(name, process);
+    const before = wire.live?.name === name ? wire.live.n : 0;
+    hold("S3", delta.n === before + 1, () => `${name}: a device is told flush ${delta.n} after ${before}`);
+    wire.live = { name, n: delta.n };
   }
 
   /** S5: what was answered has happened, and is there. */

@@ -1,6 +1,6 @@
 import type { SocketLike } from "../../src/web/sync/connection.js";
 import type { Platform } from "./platform.js";
-import { OUTSIDE, type Owner } from "./scheduler.js";
+import { NETWORK, type Owner } from "./scheduler.js";
 
 const PING = '{"type":"ping"}';
 const PONG = '{"type":"pong"}';
@@ -52,6 +52,8 @@ export class Wire implements SocketLike {
   onclose: ((event: { code: number }) => void) | null = null;
   /** The newest `seq` that left for this device on this wire; null before its welcome. */
   seq: number | null = null;
+  /** The attempt whose text left on this wire last, and its newest flush. */
+  live: { name: string; n: number } | null = null;
   #server: ServerSocket | null = null;
   #state: "opening" | "open" | "broken" | "closed" = "opening";
   /** What is on its way: frames, and to the device a close code. */
@@ -65,7 +67,7 @@ export class Wire implements SocketLike {
     private readonly owner: Owner,
     private readonly received: () => void,
   ) {
-    platform.scheduler.after(OUTSIDE, platform.latency(), () => this.#open());
+    platform.scheduler.after(NETWORK, platform.latency(), () => this.#open());
   }
 
   send(text: string): void {
@@ -110,7 +112,7 @@ export class Wire implements SocketLike {
         () => {},
       );
     });
-    platform.scheduler.after(OUTSIDE, 1, () => {
+    platform.scheduler.after(NETWORK, 1, () => {
       if (this.#state === "opening") this.break(false);
     });
   }
@@ -121,7 +123,7 @@ export class Wire implements SocketLike {
     this.#state = "open";
     this.#server = server;
     server.wire = this;
-    platform.scheduler.after(OUTSIDE, 0, () => this.#atDevice(() => this.onopen?.()));
+    platform.scheduler.after(NETWORK, 0, () => this.#atDevice(() => this.onopen?.()));
     for (const item of server.unsent) this.down(item, 0);
   }
 
@@ -129,7 +131,7 @@ export class Wire implements SocketLike {
     if (this.#moving.down) return;
     this.#moving.down = true;
     const { platform } = this;
-    platform.scheduler.after(OUTSIDE, platform.latency(), () => {
+    platform.scheduler.after(NETWORK, platform.latency(), () => {
       this.#moving.down = false;
       const item = this.#down.shift();
       if (item === undefined || this.#state === "closed") return;
@@ -160,7 +162,7 @@ export class Wire implements SocketLike {
     if (this.#moving.up) return;
     this.#moving.up = true;
     const { platform } = this;
-    platform.scheduler.after(OUTSIDE, platform.latency(), () => {
+    platform.scheduler.after(NETWORK, platform.latency(), () => {
       this.#moving.up = false;
       const text = this.#up.shift();
       const server = this.#server;
