@@ -9,6 +9,9 @@ import type { Wire } from "./wire.js";
 
 type Sent = Extract<ClientFrame, { opId: string }>;
 
+/** Frames are texts of `JSON.stringify`, and this is the one that says nothing about the conversation. */
+const PRESENCE = '{"type":"presence"';
+
 const nameOf = ({ runId, step, attempt }: LiveAttempt): string => `${runId} step ${step} attempt ${attempt}`;
 
 /** What must be true of everything that leaves the object: to devices, and to D1. */
@@ -34,6 +37,7 @@ export class Told {
 
   /** A frame leaves the object for a device: what was committed before it is durable by now, or lost. */
   left(wire: Wire, text: string, process: number): void {
+    if (text.startsWith(PRESENCE)) return;
     if (this.#last?.text !== text) this.#last = { text, frame: JSON.parse(text) as ServerFrame };
     const { frame } = this.#last;
     switch (frame.type) {

@@ -133,18 +133,26 @@ export class Wire implements SocketLike {
     const { platform } = this;
     platform.scheduler.after(NETWORK, platform.latency(), () => {
       this.#moving.down = false;
-      const item = this.#down.shift();
-      if (item === undefined || this.#state === "closed") return;
-      if (typeof item === "number") {
-        this.#state = "closed";
-        if (this.#server) platform.lost(this.#server);
-      }
-      this.#atDevice(() => {
-        if (typeof item === "number") return this.onclose?.({ code: item });
-        this.onmessage?.({ data: item });
-        this.received();
-      });
+      // What is on its way together often comes together.
+      for (let most = this.#many(); most > 0 && this.#down.length > 0; most -= 1) this.#toDevice(this.#down.shift());
       if (this.#down.length > 0) this.#moveDown();
+    });
+  }
+
+  #many(): number {
+    return this.platform.random.chance(0.7) ? Infinity : 1;
+  }
+
+  #toDevice(item: string | number | undefined): void {
+    if (item === undefined || this.#state === "closed") return;
+    if (typeof item === "number") {
+      this.#state = "closed";
+      if (this.#server) this.platform.lost(this.#server);
+    }
+    this.#atDevice(() => {
+      if (typeof item === "number") return this.onclose?.({ code: item });
+      this.onmessage?.({ data: item });
+      this.received();
     });
   }
 
