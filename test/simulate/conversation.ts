@@ -90,7 +90,7 @@ export class SimulatedConversation {
     enterWorld({ platform: this.#platform, scheduler: this.#scheduler, random: this.#random, log: (line) => this.#logged(line) });
     try {
       await this.#begin();
-      for (let turn = 25 + this.#random.int(60); turn > 0; turn -= 1) {
+      for (let turn = 20 + this.#random.int(55); turn > 0; turn -= 1) {
         await this.#next();
         this.#verify();
       }
@@ -225,7 +225,7 @@ export class SimulatedConversation {
     this.#watched(() => this.#invariants.atRest());
     this.#watched(() => this.#told.atRest());
     this.#verify();
-    if (alone && this.#random.chance(0.6)) return;
+    if (alone && this.#random.chance(0.75)) return;
     this.#assemble();
     const fresh = this.#device("ana", "fresh");
     fresh.setVisible(false);
