@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import { cloudflareTest, readD1Migrations } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
 import { faultPlugin } from "./test/faults/plugin.ts";
+import { workersStandIn } from "./test/simulate/stand-in.ts";
 
 const broken = process.env["HOLDPOINT_FAULT"] !== undefined;
 
@@ -16,7 +17,7 @@ export default defineConfig({
     // A fault is an edit that the cache of transformed modules does not know of.
     fsModuleCache: !broken,
     projects: [
-      { plugins: [faultPlugin()], test: { name: "unit", include: ["test/unit/**/*.test.ts"], environment: "node", isolate: false } },
+      { plugins: [faultPlugin(), workersStandIn], test: { name: "unit", include: ["test/unit/**/*.test.ts"], environment: "node", isolate: false } },
       {
         plugins: [
           faultPlugin(),

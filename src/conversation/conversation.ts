@@ -11,6 +11,7 @@ import { Journal } from "../core/journal.js";
 import type { Changes } from "../core/transaction.js";
 import type { DecisionOutcome } from "../core/pause-point.js";
 import type { Actor, Clock, Ports } from "../core/ports.js";
+import type { Store } from "../core/rows.js";
 import type { ObjectStatus } from "../protocol/status.js";
 import { conversationView, pausePointView, runView } from "../core/views.js";
 import { McpCatalog } from "../mcp/offer.js";
@@ -56,7 +57,7 @@ export class Conversation extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env) {
     super(ctx, env);
     const settings = this.#settingsOr(outOfOrder);
-    this.journal = new Journal(new SqliteStore(ctx.storage), clock.now);
+    this.journal = new Journal(this.rows(), clock.now);
     const ports: Ports = {
       journal: this.journal,
       clock,
@@ -111,6 +112,11 @@ export class Conversation extends DurableObject<Env> {
     const read = readSettings(this.env);
     if (!read.ok) throw new Error(read.problems.map((problem) => problem.message).join(" "));
     return read.settings;
+  }
+
+  /** Where the journal's rows are kept. */
+  protected rows(): Store {
+    return new SqliteStore(this.ctx.storage);
   }
 
   /** The agent with the tools of MCP servers, when the settings name any. */

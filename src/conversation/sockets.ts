@@ -1,3 +1,4 @@
+import { loggable } from "../protocol/loggable.js";
 import * as z from "zod";
 import { CLIENT_FRAME_BYTES, CLOSE, clientFrame, PROTOCOL, type Ack, type ClientFrame, type LiveAttempt, type ServerFrame } from "../protocol/frames.js";
 import type { Device, Presence } from "../protocol/entities.js";
@@ -75,7 +76,13 @@ export class Sockets {
     const frame = json ? clientFrame.safeParse(json.value) : null;
     if (!frame) return this.#send(socket, { type: "error", code: "malformed", message: "The frame is not JSON, or nests too deep." });
     if (!frame.success) return this.#refuse(socket, json?.value, z.prettifyError(frame.error));
-    this.#handle(socket, frame.data);
+    try {
+      this.#handle(socket, frame.data);
+    } catch (error) {
+      // The runtime leaves the socket open, and the device would wait for its answer for ever. Closed, it comes back and asks again (S5).
+      console.error(JSON.stringify({ event: "socket.failed", conversation: this.ctx.id.name ?? null, error: loggable(error) }));
+      closeSocket(socket, 1011, "Something went wrong here. Connect again.");
+    }
   }
 
   closed(socket: WebSocket): void {

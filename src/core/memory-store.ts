@@ -24,20 +24,34 @@ export class MemoryStore implements Store {
   atomically<T>(body: () => T): T {
     const undo: (() => void)[] = [];
     this.#undo = undo;
+    let result: T;
     try {
-      return body();
+      result = body();
     } catch (error) {
       for (const step of undo.reverse()) step();
       throw error;
     } finally {
       this.#undo = null;
     }
+    this.committed(undo);
+    return result;
+  }
+
+  /** Takes how a commit could be taken back, step by step. A simulated disk may lose its newest ones. */
+  protected committed(_undo: (() => void)[]): void {}
+
+  /** Adds what else is to be taken back when the transaction is that is open; false when none is. */
+  protected alsoUndo(step: () => void): boolean {
+    this.#undo?.push(step);
+    return this.#undo !== null;
   }
 
   create(): void {}
 
   purge(): void {
-    for (const table of ["members", "steps", "runs", "calls", "pausePoints", "catalog"] as const) this.#rows[table].clear();
+    const before = this.#rows;
+    this.#rows = { conversation: before.conversation, members: new Map(), steps: new Map(), runs: new Map(), calls: new Map(), pausePoints: new Map(), catalog: new Map() };
+    this.#undo?.push(() => void (this.#rows = before));
   }
 
   raise(floor: number): void {

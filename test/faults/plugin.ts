@@ -1,4 +1,4 @@
-import { FAULTS, nameOf, type Fault } from "./list.ts";
+import { FAULTS, nameOf, type Edit } from "./list.ts";
 
 interface SourcePlugin {
   name: string;
@@ -14,17 +14,17 @@ export function faultPlugin(): SourcePlugin {
   const name = process.env["HOLDPOINT_FAULT"];
   const fault = FAULTS.find((one) => nameOf(one) === name);
   if (name && !fault) throw new Error(`There is no fault ${name}.`);
-  return faulty(fault);
+  return faulty(fault ? [fault] : []);
 }
 
-/** Edits the line of one fault, or none. */
-export function faulty(fault: Fault | undefined): SourcePlugin {
+/** Makes these edits in the sources as they are loaded. */
+export function faulty(edits: Edit[]): SourcePlugin {
   return {
     name: "holdpoint:fault",
     enforce: "pre",
     transform(code, id) {
-      if (!fault || !id.split("?")[0]?.endsWith(`/${fault.file}`)) return undefined;
-      return code.replace(fault.find, () => fault.replace);
+      const here = edits.filter(({ file }) => id.split("?")[0]?.endsWith(`/${file}`));
+      return here.length === 0 ? undefined : here.reduce((text, { find, replace }) => text.replace(find, () => replace), code);
     },
   };
 }

@@ -1,24 +1,26 @@
 import { canonicalJson } from "../../src/protocol/json.js";
-import type { LiveAttempt } from "../../src/protocol/frames.js";
 import { branchUp } from "../../src/core/branches.js";
 import { isLive } from "../../src/core/journal.js";
 import { storedJson } from "../../src/core/outcome.js";
 import type { CallRow, PausePointRow, Reads } from "../../src/core/rows.js";
+import type { Owner } from "./scheduler.js";
 import { TOOLS, type Begun, type Effect, type ToolName } from "./outside.js";
 
 export class Violation extends Error {
   override name = "Violation";
 }
 
-function hold(rule: string, holds: boolean, told: () => string): asserts holds {
+export function hold(rule: string, holds: boolean, told: () => string): asserts holds {
   if (!holds) throw new Violation(`${rule}: ${told()}`);
 }
+
+const ENDED = new Set(["succeeded", "failed", "denied", "unknown"]);
 
 /** What must be true of one conversation at every moment, whatever happens to it. */
 export class Invariants {
   readonly #settled = new Map<number, string>();
   readonly #ended = new Map<number, string>();
-  readonly #attempts = new Map<string, { process: number; n: number }>();
+  readonly #endedCalls = new Map<string, string>();
   readonly #effects = new Map<string, number>();
   readonly #modelCalls = new Set<string>();
   #begun: Begun[] = [];
@@ -68,21 +70,22 @@ export class Invariants {
     }
   }
 
-  /** H8, S3: an attempt's number is never used by two processes, and its flushes count up by one. */
-  flush(process: number, { runId, step, attempt, n }: LiveAttempt): void {
-    const name = `${runId} step ${step} attempt ${attempt}`;
-    const before = this.#attempts.get(name) ?? { process, n: 0 };
-    hold("H8", before.process === process, () => `${name} was streamed by two processes`);
-    hold("S3", n === before.n + 1, () => `${name}: flush ${n} came after ${before.n}`);
-    this.#attempts.set(name, { process, n });
+  /** H1: each transaction takes the next `seq`, or none. */
+  committed(): void {
+    const { seq } = this.reads.get("conversation") ?? { seq: 0 };
+    hold("H1", seq === this.#seq || seq === this.#seq + 1, () => `seq went from ${this.#seq} to ${seq} in one transaction`);
+    this.#seq = seq;
+  }
+
+  /** The newest commits never happened. */
+  lost(): void {
+    this.#seq = this.reads.get("conversation")?.seq ?? 0;
   }
 
   check(): void {
     const { reads } = this;
     const conversation = reads.get("conversation");
     if (!conversation) return;
-    hold("H1", conversation.seq >= this.#seq, () => `seq went from ${this.#seq} back to ${conversation.seq}`);
-    this.#seq = conversation.seq;
     const run = reads.get("runs", conversation.turn);
     const live = run !== null && isLive(run) ? run : null;
     const cards = reads.pausePointsFrom(1);
@@ -103,8 +106,8 @@ export class Invariants {
   }
 
   /** H19: what a cancelled run had begun in the process that is alive was told to stop. */
-  checkSignals(alive: number | null): void {
-    this.#begun = this.#begun.filter(({ process }) => process === alive);
+  checkSignals(alive: Owner | null): void {
+    this.#begun = this.#begun.filter(({ owner }) => owner === alive);
     for (const { key, signal } of this.#begun) {
       const call = this.#callOf(key);
       const run = call && this.reads.get("runs", call.turn);
@@ -155,11 +158,22 @@ export class Invariants {
 
   #runStaysEnded(turn: number): void {
     const run = this.reads.get("runs", turn);
-    if (!run || isLive(run)) return;
+    if (!run) return;
+    for (const call of this.reads.calls(turn)) this.#callStaysEnded(call);
+    if (isLive(run)) return;
     const end = canonicalJson([run.status, run.stopReason, run.endedAt]);
     const before = this.#ended.get(turn) ?? end;
     hold("H17", before === end, () => `run ${turn} ended as ${before} and then as ${end}`);
     this.#ended.set(turn, end);
+  }
+
+  /** H17: how a call has ended stays so. Only of one that was given up after a cancellation the true end may still come (H19). */
+  #callStaysEnded(call: CallRow): void {
+    if (!ENDED.has(call.state) || (call.state === "unknown" && call.cause === "cancelled")) return;
+    const end = canonicalJson([call.state, call.cause, call.output, call.error]);
+    const before = this.#endedCalls.get(call.toolCallId) ?? end;
+    hold("H17", before === end, () => `call ${call.toolCallId} ended as ${before} and then as ${end}`);
+    this.#endedCalls.set(call.toolCallId, end);
   }
 
   #branchReachesRoot(head: number): void {

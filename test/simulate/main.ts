@@ -1,60 +1,52 @@
 import { SimulatedConversation, type Report } from "./conversation.js";
+import { installGlobals } from "./globals.js";
+
+// What a thread does: it lives through one conversation after another.
 
 export interface Asked {
+  /** The first seed, and how far it is to the next one: threads share them out. */
   seed: number;
+  step: number;
   /** Ends after so many conversations, or so many minutes, whichever comes first. */
   conversations: number;
   minutes: number;
 }
 
-/** Lives through one conversation after another, from `seed` on. True when no rule was broken. */
-export async function simulate({ seed: first, conversations, minutes }: Asked): Promise<boolean> {
-  const begun = Date.now();
-  const end = begun + minutes * 60_000;
-  const sum: Report = { commands: 0, crashes: 0, effects: 0, decided: 0 };
-  let lived = 0;
-  for (; lived < conversations && Date.now() < end; lived += 1) {
-    const seed = first + lived;
+export interface Lived {
+  conversations: number;
+  report: Report;
+  /** The seed whose life broke a rule. */
+  broken: { seed: number; rule: string } | null;
+}
+
+installGlobals();
+// Most errors of a simulation are meant, and nobody reads where they come from.
+Error.stackTraceLimit = 0;
+
+/** Lives until a rule is broken, or there has been enough. */
+export async function live({ seed: first, step, conversations, minutes }: Asked): Promise<Lived> {
+  const end = Date.now() + minutes * 60_000;
+  const lived: Lived = { conversations: 0, report: { commands: 0, crashes: 0, effects: 0, decided: 0, batches: 0 }, broken: null };
+  while (lived.conversations < conversations && Date.now() < end && !lived.broken) {
+    const seed = first + lived.conversations * step;
     const conversation = new SimulatedConversation(seed);
     try {
       await conversation.live();
     } catch (error) {
-      await replay(seed);
-      console.log(`\nBroken by seed ${seed}, after ${lived} conversations. Replay it with: npm run simulate -- --seed ${seed} --conversations 1`);
-      console.log(error instanceof Error ? (error.name === "Violation" ? error.message : error.stack) : String(error));
-      return false;
+      lived.broken = { seed, rule: error instanceof Error ? (error.name === "Violation" ? error.message : String(error.stack)) : String(error) };
     }
-    for (const key of Object.keys(sum) as (keyof Report)[]) sum[key] += conversation.report[key];
+    lived.conversations += 1;
+    for (const key of Object.keys(lived.report) as (keyof Report)[]) lived.report[key] += conversation.report[key];
   }
-  const seconds = Math.max(0.001, (Date.now() - begun) / 1000);
-  console.log(
-    `${lived} conversations from seed ${first} in ${seconds.toFixed(1)} s (${Math.round(lived / seconds)} a second): ${sum.commands} commands, ${sum.decided} decisions, ${sum.effects} effects, ${sum.crashes} crashes. No rule was broken.`,
-  );
-  return true;
-}
-
-export interface Found {
-  seed: number;
-  conversations: number;
-  rule: string;
-}
-
-/** Lives until a rule is broken; null when none was in so many conversations. */
-export async function search(first: number, conversations: number): Promise<Found | null> {
-  for (let lived = 1; lived <= conversations; lived += 1) {
-    const seed = first + lived - 1;
-    try {
-      await new SimulatedConversation(seed).live();
-    } catch (error) {
-      return { seed, conversations: lived, rule: error instanceof Error ? error.message : String(error) };
-    }
-  }
-  return null;
+  return lived;
 }
 
 /** The life of one seed, line by line. */
-async function replay(seed: number): Promise<void> {
+export async function replay(seed: number): Promise<string[]> {
   const lines: string[] = [];
-  await new SimulatedConversation(seed, (line) => void lines.push(line)).live().catch(() => {});
-  console.log(lines.join("\n"));
+  Error.stackTraceLimit = 20;
+  await new SimulatedConversation(seed, (line) => void lines.push(line))
+    .live()
+    .catch((error: unknown) => void lines.push("", error instanceof Error ? String(error.stack) : String(error)));
+  return lines;
 }

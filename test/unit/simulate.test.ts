@@ -1,5 +1,10 @@
-import { expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { installGlobals } from "../simulate/globals.js";
 import { SimulatedConversation } from "../simulate/conversation.js";
+
+let uninstall: () => void;
+beforeAll(() => void (uninstall = installGlobals()));
+afterAll(() => uninstall());
 
 // `npm run simulate` lives through many more of these.
 

@@ -325,4 +325,21 @@ describe("commands", () => {
     await device.until(() => device.closedWith !== null).catch(() => {});
     expect(device.closedWith).toBe(4426);
   });
+
+  it("[S5] a command that fails here closes its socket, for on one that stays open a device would wait for ever", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const id = await newConversation();
+    const laptop = await Device.connect(id, "ana");
+    control.transaction = (name) => {
+      if (name === "send") throw new Error("The disk is full.");
+      return "live";
+    };
+    const text = { type: "send", opId: "once", messageId: "u1", text: "hello" } as const;
+    laptop.send(text);
+    await laptop.until(() => laptop.closedWith !== null).catch(() => {});
+    expect(laptop.closedWith).toBe(1011);
+    control.transaction = null;
+    const again = await Device.connect(id, "ana");
+    expect(await again.command(text)).toMatchObject({ status: "applied" });
+  });
 });
