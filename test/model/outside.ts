@@ -48,7 +48,7 @@ export const agent = (heard: (told: string) => void): Model =>
     const plan = planOf(messages.at(-1));
     if (plan.length === 0) return yield* say("Done.");
     for (const [tool, amount] of plan) {
-      if (tool === "choose") yield* propose("wait_for_approval", { title: "Which?", description: "", kind: "choice", options: ["a", "b"] });
+      if (tool === "choose") yield* propose("wait_for_approval", { title: "Which?", description: "", kind: "choice", options: ["a", "b"], risk: "medium" });
       else yield* propose(tool, { amount });
     }
   };

@@ -54,6 +54,7 @@ export class World {
   readonly broken: string[] = [];
   #process: Process;
   #processes = 0;
+  #ops = 0;
   #timers: { at: number; run: () => void; process: number }[] = [];
 
   constructor(readonly disk: Disk) {
@@ -68,6 +69,9 @@ export class World {
   get journal(): Journal {
     return this.#process.journal;
   }
+
+  /** An opId that nobody has used. */
+  nextOp = (): string => `op${(this.#ops += 1)}`;
 
   /** Gives a frame to the object, as its socket or the route does. Throws `Death` when it is not answered. */
   take({ person, frame }: Sent): string {

@@ -1,0 +1,113 @@
+import fc from "fast-check";
+import type { Card, Promised } from "./promise.js";
+import { MINUTE, OUTSIDER, type Frame, type Plan, type Sent, type ToolName } from "./terms.js";
+
+// What people and the clock do, before it is known what they find: each becomes a frame from what a device shows then.
+
+export type Act =
+  | { do: "decide"; card: "pending" | number; by: string; opId: boolean; version: "shown" | "none" | "other"; verdict: "approve" | "reject"; edit: Edit | null; choice: "fitting" | "none" | "odd"; which: number; reply: boolean }
+  | { do: "send"; by: string; withdraw: boolean; plan: Plan; messageId: "new" | "taken" }
+  | { do: "cancel"; by: string; run: "newest" | "first" | "unknown" }
+  | { do: "alarm"; when: "now" | "early" | "due" | "late" };
+/** The amount that somebody wants instead: the card's own, small ones, one over a limit of the policy, and impossible ones. */
+export type Edit = "same" | 7 | 8 | 5000 | 6000 | 666 | -1 | 20_000;
+
+const people = fc.oneof({ weight: 9, arbitrary: fc.constantFrom("ana", "ben") }, { weight: 1, arbitrary: fc.constantFrom("vic", OUTSIDER) });
+const often = <T>(usual: T, ...others: T[]): fc.Arbitrary<T> => fc.oneof({ weight: 8, arbitrary: fc.constant(usual) }, { weight: 2, arbitrary: fc.constantFrom(...others) });
+
+const decision = (verdict: "approve" | "reject", edit: fc.Arbitrary<Edit | null>): fc.Arbitrary<Act> =>
+  fc.record({
+    do: fc.constant("decide" as const),
+    // Counted from the newest; beyond the oldest one there is none.
+    card: fc.oneof({ weight: 5, arbitrary: fc.constant("pending" as const) }, { weight: 4, arbitrary: fc.nat(4) }, { weight: 1, arbitrary: fc.constant(99) }),
+    by: people,
+    opId: fc.boolean(),
+    version: often("shown", "none", "other"),
+    verdict: fc.constant(verdict),
+    edit,
+    choice: often("fitting", "none", "odd"),
+    which: fc.nat(2),
+    reply: fc.boolean(),
+  });
+
+const tools: ToolName[] = ["pay", "pay", "pay", "set", "vote", "choose"];
+const plan = fc.array(fc.tuple(fc.constantFrom(...tools), fc.constantFrom(5, 60, 5000)), { minLength: 1, maxLength: 3 }) as fc.Arbitrary<Plan>;
+const text = (withdraw: boolean): fc.Arbitrary<Act> => fc.record({ do: fc.constant("send" as const), by: people, withdraw: fc.constant(withdraw), plan, messageId: often("new", "taken") });
+
+export const ACTS = {
+  ask: text(false),
+  decide: decision("approve", fc.constant(null)),
+  edit: decision("approve", fc.constantFrom<Edit>("same", 7, 8, 5000, 6000, 666, -1, 20_000)),
+  reject: decision("reject", often<Edit | null>(null, 7)),
+  cancel: fc.record({ do: fc.constant("cancel" as const), by: people, run: often("newest", "first", "unknown") }) as fc.Arbitrary<Act>,
+  withdraw: text(true),
+  expire: fc.record({ do: fc.constant("alarm" as const), when: fc.constantFrom("now", "early", "due", "late") }) as fc.Arbitrary<Act>,
+};
+
+/** Any of them, as it would come beside another or under a crash. */
+export const anyAct = fc.oneof(
+  { weight: 5, arbitrary: ACTS.decide },
+  { weight: 2, arbitrary: ACTS.edit },
+  { weight: 2, arbitrary: ACTS.reject },
+  { weight: 1, arbitrary: ACTS.cancel },
+  { weight: 1, arbitrary: ACTS.withdraw },
+  { weight: 2, arbitrary: ACTS.ask },
+  { weight: 1, arbitrary: ACTS.expire },
+);
+
+/** The card that an act is about: its own, or the newest. */
+export function cardOf(act: Act | null, { cards }: Promised): Card | null {
+  if (act?.do !== "decide") return cards.at(-1) ?? null;
+  const pending = act.card === "pending" ? cards.find(({ state }) => state === "pending") : undefined;
+  return pending ?? cards.at(-1 - (act.card === "pending" ? 0 : act.card)) ?? null;
+}
+
+/** What a client sends for it. `op` is unused so far. */
+export function framed(act: Exclude<Act, { do: "alarm" }>, promised: Promised, op: string): Sent {
+  switch (act.do) {
+    case "send": {
+      const messageId = act.messageId === "taken" && promised.last !== "alarm" && promised.last?.frame.type === "send" ? promised.last.frame.messageId : `u-${op}`;
+      return { person: act.by, frame: { type: "send", opId: op, messageId, text: JSON.stringify(act.plan), withdraw: act.withdraw } };
+    }
+    case "cancel":
+      return { person: act.by, frame: { type: "cancel", opId: op, runId: `r${act.run === "newest" ? promised.runs.length : act.run === "first" ? 1 : 9999}` } };
+    case "decide":
+      return { person: act.by, frame: decided(act, cardOf(act, promised), act.opId ? op : null) };
+  }
+}
+
+function decided(act: Act & { do: "decide" }, card: Card | null, opId: string | null): Frame {
+  const version = card?.version ?? 1;
+  const amount = act.edit === "same" ? (card?.amount ?? 5) : act.edit;
+  const choice = act.choice === "odd" ? "neither" : act.choice === "fitting" ? card?.options?.[act.which % card.options.length] : undefined;
+  return {
+    type: "decide",
+    opId,
+    n: card?.n ?? 9999,
+    ...(act.version === "none" ? {} : { version: act.version === "shown" ? version : version > 1 ? version - 1 : 2 }),
+    decision: act.verdict,
+    ...(amount === null ? {} : { payloadOverride: { amount } }),
+    ...(choice === undefined ? {} : { choice }),
+    ...(act.reply ? { reply: `because of ${opId ?? "that"}` } : {}),
+  };
+}
+
+/** The same again; or something else under the same opId. */
+export function repeated({ person, frame }: Sent, other: boolean, promised: Promised): Sent {
+  if (!other) return { person, frame };
+  switch (frame.type) {
+    case "send":
+      return { person, frame: { ...frame, messageId: `${frame.messageId}-other` } };
+    case "cancel":
+      return { person, frame: { ...frame, runId: `r${promised.runs.length + 1}` } };
+    case "decide":
+      return { person, frame: { ...frame, decision: frame.decision === "approve" ? "reject" : "approve" } };
+  }
+}
+
+/** How far the clock goes before the alarm comes: not at all, to just before the next deadline, to it, or past it. */
+export function untilAlarm(when: "now" | "early" | "due" | "late", promised: Promised, now: number): number {
+  const next = Math.min(...promised.pending().flatMap(({ expiresAt }) => (expiresAt !== null && expiresAt > now ? [expiresAt] : [])));
+  if (when === "now" || next === Infinity) return 0;
+  return next - now + (when === "early" ? -1 : when === "due" ? 0 : MINUTE);
+}
