@@ -30,14 +30,29 @@ const decision = (verdict: "approve" | "reject", edit: fc.Arbitrary<Edit | null>
     reply: fc.boolean(),
   });
 
+/** An approval with nothing wrong about it, which many things follow. */
+const approval = (edit: Edit | null): fc.Arbitrary<Act> =>
+  fc.record({
+    do: fc.constant("decide" as const),
+    card: fc.constant("pending" as const),
+    by: fc.constantFrom("ana", "ben"),
+    opId: fc.boolean(),
+    version: fc.constant("shown" as const),
+    verdict: fc.constant("approve" as const),
+    edit: fc.constant(edit),
+    choice: fc.constant("fitting" as const),
+    which: fc.nat(2),
+    reply: fc.boolean(),
+  });
+
 const tools: ToolName[] = ["pay", "pay", "pay", "set", "vote", "choose"];
-const plan = fc.array(fc.tuple(fc.constantFrom(...tools), fc.constantFrom(5, 60, 5000)), { minLength: 1, maxLength: 3 }) as fc.Arbitrary<Plan>;
+const plan = fc.array(fc.tuple(fc.constantFrom(...tools), fc.constantFrom(5, 60, 60, 5000)), { minLength: 1, maxLength: 3 }) as fc.Arbitrary<Plan>;
 const text = (withdraw: boolean): fc.Arbitrary<Act> => fc.record({ do: fc.constant("send" as const), by: people, withdraw: fc.constant(withdraw), plan, messageId: often("new", "taken") });
 
 export const ACTS = {
   ask: text(false),
   decide: decision("approve", fc.constant(null)),
-  edit: decision("approve", fc.constantFrom<Edit>("same", 7, 8, 5000, 6000, 666, -1, 20_000)),
+  edit: fc.oneof({ weight: 3, arbitrary: decision("approve", fc.constantFrom<Edit>("same", 7, 8, 5000, 6000, 666, -1, 20_000)) }, { weight: 2, arbitrary: approval(5000) }),
   reject: decision("reject", often<Edit | null>(null, 7)),
   cancel: fc.record({ do: fc.constant("cancel" as const), by: people, run: often("newest", "first", "unknown") }) as fc.Arbitrary<Act>,
   withdraw: text(true),
@@ -46,7 +61,8 @@ export const ACTS = {
 
 /** Any of them, as it would come beside another or under a crash. */
 export const anyAct = fc.oneof(
-  { weight: 5, arbitrary: ACTS.decide },
+  { weight: 6, arbitrary: approval(null) },
+  { weight: 3, arbitrary: ACTS.decide },
   { weight: 2, arbitrary: ACTS.edit },
   { weight: 2, arbitrary: ACTS.reject },
   { weight: 1, arbitrary: ACTS.cancel },
@@ -78,7 +94,7 @@ export function framed(act: Exclude<Act, { do: "alarm" }>, promised: Promised, o
 
 function decided(act: Act & { do: "decide" }, card: Card | null, opId: string | null): Frame {
   const version = card?.version ?? 1;
-  const amount = act.edit === "same" ? (card?.amount ?? 5) : act.edit;
+  const amount = act.edit === "same" ? card?.amount || 5 : act.edit;
   const choice = act.choice === "odd" ? "neither" : act.choice === "fitting" ? card?.options?.[act.which % card.options.length] : undefined;
   return {
     type: "decide",

@@ -283,7 +283,7 @@ function afterwards(card: Card, frame: Frame & { type: "decide" }): Code {
 /** The amount that an approval changes the card's to; one that changes nothing is no edit (C56). */
 function editOf(card: Card, frame: Frame & { type: "decide" }): number | null {
   if (frame.decision === "reject" || frame.payloadOverride === undefined) return null;
-  return card.kind === "approval" && frame.payloadOverride.amount === card.amount ? null : frame.payloadOverride.amount;
+  return frame.payloadOverride.amount === card.amount ? null : frame.payloadOverride.amount;
 }
 
 function isValid({ kind, options }: Card, { choice, payloadOverride }: Frame & { type: "decide" }): boolean {

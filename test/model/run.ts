@@ -11,5 +11,5 @@ const { inMemory } = await bundled<typeof import("./main.ts")>(join(import.meta.
 const migrations = readdirSync(join(ROOT, "migrations")).toSorted().map((file) => readFileSync(join(ROOT, "migrations", file), "utf8"));
 const began = Date.now();
 const got = await inMemory({ seed: numberOf(values.seed, 1), sequences: numberOf(values.sequences, 10_000) }, migrations);
-console.log(JSON.stringify(got, null, 1), Date.now() - began);
+const { table, details } = await bundled<typeof import("./report.ts")>(join(import.meta.dirname, "report.ts"), join(folder, "report")); console.log(table(got.tally).text, details(got.tally), got.tally.commands/got.tally.sequences, Date.now() - began);
 if (got.broken) console.log(got.broken.sequence, got.broken.error);

@@ -1,3 +1,10 @@
+/** In what state a command finds the card that it is about. */
+export const STATES = ["no card yet", "no such card", "pending", "replaced", "recovery", "overdue", "approved", "rejected", "expired", "cancelled"] as const;
+export type State = (typeof STATES)[number];
+
+export const COMMANDS = ["ask", "decide", "edit", "reject", "expire", "cancel", "withdraw", "crash", "evict", "duplicate", "reorder", "outbox retry", "clock jump"] as const;
+export type Command = (typeof COMMANDS)[number];
+
 /** What was done in how many sequences, for the table. */
 export class Tally {
   sequences = 0;
@@ -7,7 +14,7 @@ export class Tally {
   readonly deaths: Record<string, number> = {};
   readonly retries: Record<string, number> = {};
 
-  count(state: string, command: string): void {
+  count(state: State, command: Command): void {
     this.commands += 1;
     add(this.pairs, `${state} | ${command}`);
   }
