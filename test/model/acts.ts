@@ -1,11 +1,13 @@
 import fc from "fast-check";
 import type { Card, Promised } from "./promise.js";
-import { MINUTE, OUTSIDER, type Frame, type Plan, type Sent, type ToolName } from "./terms.js";
+import { MINUTE, OUTSIDER, type DecideFrame, type Plan, type Sent, type ToolName } from "./terms.js";
 
 // What people and the clock do, before it is known what they find: each becomes a frame from what a device shows then.
 
 export type Act =
   | { do: "decide"; card: "pending" | number; by: string; opId: boolean; version: "shown" | "none" | "other"; verdict: "approve" | "reject"; edit: Edit | null; choice: "fitting" | "none" | "odd"; which: number; reply: boolean }
+  /** All that are pending, in one body. */
+  | { do: "batch"; by: string; verdicts: ("approve" | "reject")[] }
   | { do: "send"; by: string; withdraw: boolean; plan: Plan; messageId: "new" | "taken" }
   | { do: "cancel"; by: string; run: "newest" | "first" | "unknown" }
   | { do: "alarm"; when: "now" | "early" | "due" | "late" };
@@ -47,11 +49,14 @@ const approval = (edit: Edit | null): fc.Arbitrary<Act> =>
 
 const tools: ToolName[] = ["pay", "pay", "pay", "set", "vote", "choose"];
 const plan = fc.array(fc.tuple(fc.constantFrom(...tools), fc.constantFrom(5, 60, 60, 5000)), { minLength: 1, maxLength: 3 }) as fc.Arbitrary<Plan>;
-const text = (withdraw: boolean): fc.Arbitrary<Act> => fc.record({ do: fc.constant("send" as const), by: people, withdraw: fc.constant(withdraw), plan, messageId: often("new", "taken") });
+const text = (withdraw: boolean): fc.Arbitrary<Act> => fc.record({ do: fc.constant("send" as const), by: people, withdraw: fc.constant(withdraw), plan, messageId: often<"new" | "taken">("new", "taken") });
+
+const verdict = fc.constantFrom("approve" as const, "reject" as const);
+const batch: fc.Arbitrary<Act> = fc.record({ do: fc.constant("batch" as const), by: people, verdicts: fc.array(verdict, { minLength: 3, maxLength: 3 }) });
 
 export const ACTS = {
   ask: text(false),
-  decide: decision("approve", fc.constant(null)),
+  decide: fc.oneof({ weight: 3, arbitrary: decision("approve", fc.constant(null)) }, { weight: 1, arbitrary: batch }),
   edit: fc.oneof({ weight: 3, arbitrary: decision("approve", fc.constantFrom<Edit>("same", 7, 8, 5000, 6000, 666, -1, 20_000)) }, { weight: 2, arbitrary: approval(5000) }),
   reject: decision("reject", often<Edit | null>(null, 7)),
   cancel: fc.record({ do: fc.constant("cancel" as const), by: people, run: often("newest", "first", "unknown") }) as fc.Arbitrary<Act>,
@@ -73,9 +78,9 @@ export const anyAct = fc.oneof(
 
 /** The card that an act is about: its own, or the newest. */
 export function cardOf(act: Act | null, { cards }: Promised): Card | null {
-  if (act?.do !== "decide") return cards.at(-1) ?? null;
-  const pending = act.card === "pending" ? cards.find(({ state }) => state === "pending") : undefined;
-  return pending ?? cards.at(-1 - (act.card === "pending" ? 0 : act.card)) ?? null;
+  if (act?.do === "decide" && act.card !== "pending") return cards.at(-1 - act.card) ?? null;
+  const pending = act?.do === "decide" || act?.do === "batch" ? cards.find(({ state }) => state === "pending") : undefined;
+  return pending ?? cards.at(-1) ?? null;
 }
 
 /** What a client sends for it. `op` is unused so far. */
@@ -89,10 +94,15 @@ export function framed(act: Exclude<Act, { do: "alarm" }>, promised: Promised, o
       return { person: act.by, frame: { type: "cancel", opId: op, runId: `r${act.run === "newest" ? promised.runs.length : act.run === "first" ? 1 : 9999}` } };
     case "decide":
       return { person: act.by, frame: decided(act, cardOf(act, promised), act.opId ? op : null) };
+    case "batch": {
+      const asked = promised.pending().length > 0 ? promised.pending() : promised.cards.slice(-1);
+      const usual = { do: "decide", card: "pending", by: act.by, opId: false, version: "shown", edit: null, choice: "fitting", reply: true } as const;
+      return { person: act.by, frame: { type: "batch", decisions: asked.map((card, n) => decided({ ...usual, which: n, verdict: act.verdicts[n % 3] ?? "approve" }, card, null)) } };
+    }
   }
 }
 
-function decided(act: Act & { do: "decide" }, card: Card | null, opId: string | null): Frame {
+function decided(act: Act & { do: "decide" }, card: Card | null, opId: string | null): DecideFrame {
   const version = card?.version ?? 1;
   const amount = act.edit === "same" ? card?.amount || 5 : act.edit;
   const choice = act.choice === "odd" ? "neither" : act.choice === "fitting" ? card?.options?.[act.which % card.options.length] : undefined;
@@ -117,9 +127,13 @@ export function repeated({ person, frame }: Sent, other: boolean, promised: Prom
     case "cancel":
       return { person, frame: { ...frame, runId: `r${promised.runs.length + 1}` } };
     case "decide":
-      return { person, frame: { ...frame, decision: frame.decision === "approve" ? "reject" : "approve" } };
+      return { person, frame: turned(frame) };
+    case "batch":
+      return { person, frame: { ...frame, decisions: frame.decisions.map(turned) } };
   }
 }
+
+const turned = (frame: DecideFrame): DecideFrame => ({ ...frame, decision: frame.decision === "approve" ? "reject" : "approve" });
 
 /** How far the clock goes before the alarm comes: not at all, to just before the next deadline, to it, or past it. */
 export function untilAlarm(when: "now" | "early" | "due" | "late", promised: Promised, now: number): number {

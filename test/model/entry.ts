@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { check, type Asked } from "./check.js";
 import { sqliteDisk } from "./sqlite.js";
 
-// The Worker of `npm run model`: one object, in whose SQLite the sequences live.
+// The Worker of `npm run model`: one object for each part, in whose SQLite its sequences live.
 
 interface Env {
   MODEL: DurableObjectNamespace;

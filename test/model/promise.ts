@@ -1,4 +1,4 @@
-import type { Frame, Plan, Sent, ToolName } from "./terms.js";
+import type { DecideFrame, Frame, Plan, Sent, ToolName } from "./terms.js";
 import { HOUR, MEMBERS, MOST_AMOUNT, QUEUE, TOOLS, wordOf } from "./terms.js";
 
 // What is promised about pause points, as small as it can be said: the states, and what each command must answer in
@@ -78,6 +78,9 @@ export class Promised {
         const code = this.#decide(person, frame, now);
         return frame.opId === null ? code : `${STATUS[code]}/${code}`;
       }
+      // Decided one by one.
+      case "batch":
+        return frame.decisions.map((one) => this.#decide(person, one, now)).join();
       case "send":
         return this.#send(person, frame);
       case "cancel":
@@ -149,7 +152,7 @@ export class Promised {
     });
   }
 
-  #decide(person: string, frame: Frame & { type: "decide" }, now: number): Code {
+  #decide(person: string, frame: DecideFrame, now: number): Code {
     const op = `${person} ${frame.opId}`;
     const made = frame.opId === null ? undefined : this.#made.get(op);
     // S5: an opId that made something means that for ever.
@@ -162,7 +165,7 @@ export class Promised {
   }
 
   /** In this order: known and member, right, final state, deadline, version, validity. */
-  #judge(person: string, frame: Frame & { type: "decide" }, now: number): Code {
+  #judge(person: string, frame: DecideFrame, now: number): Code {
     const card = this.cards[frame.n - 1];
     const role = MEMBERS[person];
     if (!card || !role) return "not_found";
@@ -273,7 +276,7 @@ function refusalOf(person: string): string | null {
 }
 
 /** The same again, from anyone, gets the winner's decision; a different one how it ended; an expired card is expired. */
-function afterwards(card: Card, frame: Frame & { type: "decide" }): Code {
+function afterwards(card: Card, frame: DecideFrame): Code {
   if (card.state === "expired") return "expired";
   if (!card.decision || card.decision.verdict !== frame.decision) return "conflict";
   if (frame.decision === "reject") return "same";
@@ -281,12 +284,12 @@ function afterwards(card: Card, frame: Frame & { type: "decide" }): Code {
 }
 
 /** The amount that an approval changes the card's to; one that changes nothing is no edit (C56). */
-function editOf(card: Card, frame: Frame & { type: "decide" }): number | null {
+function editOf(card: Card, frame: DecideFrame): number | null {
   if (frame.decision === "reject" || frame.payloadOverride === undefined) return null;
   return frame.payloadOverride.amount === card.amount ? null : frame.payloadOverride.amount;
 }
 
-function isValid({ kind, options }: Card, { choice, payloadOverride }: Frame & { type: "decide" }): boolean {
+function isValid({ kind, options }: Card, { choice, payloadOverride }: DecideFrame): boolean {
   if (choice === undefined ? kind !== "approval" : !options?.includes(choice)) return false;
   if (payloadOverride === undefined) return true;
   return kind === "approval" && payloadOverride.amount > 0 && payloadOverride.amount <= MOST_AMOUNT && payloadOverride.amount !== 666;

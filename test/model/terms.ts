@@ -20,18 +20,22 @@ export const TOOLS: Record<ToolName, { idempotent: boolean; halts?: true; expire
 /** What a text asks the agent to propose in one step. */
 export type Plan = [tool: ToolName, amount: number][];
 
+export interface DecideFrame {
+  type: "decide";
+  /** Null over HTTP. */
+  opId: string | null;
+  n: number;
+  version?: number;
+  decision: "approve" | "reject";
+  payloadOverride?: { amount: number };
+  choice?: string;
+  reply?: string;
+}
+
 export type Frame =
-  | {
-      type: "decide";
-      /** Null over HTTP. */
-      opId: string | null;
-      n: number;
-      version?: number;
-      decision: "approve" | "reject";
-      payloadOverride?: { amount: number };
-      choice?: string;
-      reply?: string;
-    }
+  | DecideFrame
+  /** Several decisions in one body, over HTTP. */
+  | { type: "batch"; decisions: DecideFrame[] }
   | { type: "send"; opId: string; messageId: string; text: string; withdraw: boolean }
   | { type: "cancel"; opId: string; runId: string };
 

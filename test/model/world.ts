@@ -12,7 +12,7 @@ import type { Store } from "../../src/core/rows.js";
 import type { Changes } from "../../src/core/transaction.js";
 import type { IndexDb } from "./index-db.js";
 import { agent, toolsOf } from "./outside.js";
-import { HOUR, MEMBERS, QUEUE, type Sent } from "./terms.js";
+import { HOUR, MEMBERS, QUEUE, type DecideFrame, type Sent } from "./terms.js";
 
 export const CONVERSATION = `c_${"7".repeat(32)}`;
 
@@ -76,15 +76,20 @@ export class World {
   /** Gives a frame to the object, as its socket or the route does. Throws `Death` when it is not answered. */
   take({ person, frame }: Sent): string {
     const { engine, journal } = this.#process;
-    const actor: Actor = { person, device: { id: person, name: `${person}'s device` }, via: frame.type === "decide" && frame.opId === null ? "http" : "socket" };
+    const actor: Actor = { person, device: { id: person, name: `${person}'s device` }, via: "opId" in frame && frame.opId !== null ? "socket" : "http" };
     switch (frame.type) {
       case "decide": {
-        const { type: _, n, opId, ...rest } = frame;
-        const decision = { pausePointId: pausePointId(CONVERSATION, n), ...rest } as Decision;
+        const { opId } = frame;
+        const decision = decisionOf(frame);
         if (opId === null) return engine.decide(actor, [decision])[0]?.code ?? "nothing";
         const ack = acknowledgeDecision(journal, actor, opId, decision, () => engine.decide(actor, [decision], opId).map(({ row: _row, ...outcome }) => ({ ...outcome, card: null })));
         return `${ack.status}/${ack.code}`;
       }
+      case "batch":
+        return engine
+          .decide(actor, frame.decisions.map(decisionOf))
+          .map(({ code }) => code)
+          .join();
       case "send":
         return answerOf(acknowledge(frame.opId, engine.send(actor, frame)));
       case "cancel":
@@ -246,5 +251,7 @@ export class World {
     };
   }
 }
+
+const decisionOf = ({ type: _, opId: _op, n, ...rest }: DecideFrame): Decision => ({ pausePointId: pausePointId(CONVERSATION, n), ...rest });
 
 const answerOf = ({ status, code }: { status: string; code?: string | undefined }): string => (code === undefined ? status : `${status}/${code}`);
