@@ -1,11 +1,23 @@
 import fc from "fast-check";
-import type { Card, Promised } from "./promise.js";
+import type { Card } from "./cards.js";
+import type { Promised } from "./promise.js";
 import { MINUTE, OUTSIDER, type DecideFrame, type Plan, type Sent, type ToolName } from "./terms.js";
 
 // What people and the clock do, before it is known what they find: each becomes a frame from what a device shows then.
 
 export type Act =
-  | { do: "decide"; card: "pending" | number; by: string; opId: boolean; version: "shown" | "none" | "other"; verdict: "approve" | "reject"; edit: Edit | null; choice: "fitting" | "none" | "odd"; which: number; reply: boolean }
+  | {
+      do: "decide";
+      card: "pending" | number;
+      by: string;
+      opId: boolean;
+      version: "shown" | "none" | "other";
+      verdict: "approve" | "reject";
+      edit: Edit | null;
+      choice: "fitting" | "none" | "odd";
+      which: number;
+      reply: boolean;
+    }
   /** All that are pending, in one body. */
   | { do: "batch"; by: string; verdicts: ("approve" | "reject")[] }
   | { do: "send"; by: string; withdraw: boolean; plan: Plan; messageId: "new" | "taken" }
@@ -49,7 +61,8 @@ const approval = (edit: Edit | null): fc.Arbitrary<Act> =>
 
 const tools: ToolName[] = ["pay", "pay", "pay", "set", "vote", "choose"];
 const plan = fc.array(fc.tuple(fc.constantFrom(...tools), fc.constantFrom(5, 60, 60, 5000)), { minLength: 1, maxLength: 3 }) as fc.Arbitrary<Plan>;
-const text = (withdraw: boolean): fc.Arbitrary<Act> => fc.record({ do: fc.constant("send" as const), by: people, withdraw: fc.constant(withdraw), plan, messageId: often<"new" | "taken">("new", "taken") });
+const text = (withdraw: boolean): fc.Arbitrary<Act> =>
+  fc.record({ do: fc.constant("send" as const), by: people, withdraw: fc.constant(withdraw), plan, messageId: often<"new" | "taken">("new", "taken") });
 
 const verdict = fc.constantFrom("approve" as const, "reject" as const);
 const batch: fc.Arbitrary<Act> = fc.record({ do: fc.constant("batch" as const), by: people, verdicts: fc.array(verdict, { minLength: 3, maxLength: 3 }) });
@@ -97,7 +110,10 @@ export function framed(act: Exclude<Act, { do: "alarm" }>, promised: Promised, o
     case "batch": {
       const asked = promised.pending().length > 0 ? promised.pending() : promised.cards.slice(-1);
       const usual = { do: "decide", card: "pending", by: act.by, opId: false, version: "shown", edit: null, choice: "fitting", reply: true } as const;
-      return { person: act.by, frame: { type: "batch", decisions: asked.map((card, n) => decided({ ...usual, which: n, verdict: act.verdicts[n % 3] ?? "approve" }, card, null)) } };
+      return {
+        person: act.by,
+        frame: { type: "batch", decisions: asked.map((card, n) => decided({ ...usual, which: n, verdict: act.verdicts[n % 3] ?? "approve" }, card, null)) },
+      };
     }
   }
 }

@@ -28,10 +28,14 @@ export async function check(disk: Disk, { seed, sequences, path, replayPath }: A
   const property = fc.asyncProperty(commands, async (sequence) => {
     const promised = new Promised();
     const world = new World(disk);
-    await world.rest();
-    await fc.asyncModelRun(() => ({ model: promised, real: world }), sequence as Iterable<Step>);
-    await finish(promised, world, tally);
-    tally.sequences += 1;
+    try {
+      await world.rest();
+      await fc.asyncModelRun(() => ({ model: promised, real: world }), sequence as Iterable<Step>);
+      await finish(promised, world, tally);
+      tally.sequences += 1;
+    } finally {
+      world.abandon();
+    }
   });
   const details = await fc.check(property, { seed, numRuns: sequences, ...(path === undefined ? {} : { path }) });
   if (!details.failed) return { tally, broken: null };

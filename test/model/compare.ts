@@ -1,7 +1,8 @@
 import { pausePointId } from "../../src/core/ids.js";
 import type { PausePointRow } from "../../src/core/rows.js";
 import type { Listed } from "./index-db.js";
-import type { Card, Promised } from "./promise.js";
+import type { Card } from "./cards.js";
+import type { Promised } from "./promise.js";
 import { CONVERSATION, type World } from "./world.js";
 
 // What must hold after each command: the product is where the promise is.
@@ -75,8 +76,8 @@ function compareCard(card: Card, { journal, disk }: World): void {
       amount: card.amount,
       decision: decision?.verdict ?? null,
       by: decision?.by ?? null,
-      override: decision?.amount == null ? null : JSON.stringify({ amount: decision.amount }),
-      choice: decision?.choice == null ? null : JSON.stringify(decision.choice),
+      override: decision && decision.amount !== null ? JSON.stringify({ amount: decision.amount }) : null,
+      choice: decision && decision.choice !== null ? JSON.stringify(decision.choice) : null,
       decided: card.state !== "pending",
     },
   );
@@ -112,7 +113,9 @@ const indexed = (listed: Listed | null): unknown =>
   listed && [
     listed.state,
     listed.version,
-    ...["decision", "payload", "payload_override", "choice", "reply", "decided_by", "decided_device", "decided_via", "decided_at", "expires_at", "risk", "title"].map((column) => listed[column]),
+    ...["decision", "payload", "payload_override", "choice", "reply", "decided_by", "decided_device", "decided_via", "decided_at", "expires_at", "risk", "title"].map(
+      (column) => listed[column],
+    ),
   ];
 const rowOf = (row: PausePointRow): unknown => [
   row.state,

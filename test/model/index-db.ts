@@ -23,13 +23,17 @@ export class IndexDb {
   faults: Fault[] = [];
   /** A call hangs, and has not been given up. */
   hangs = false;
-  calls = 0;
   #late: (() => void)[] = [];
+  #conversations = 0;
 
   constructor(private readonly exec: Exec) {}
 
+  /** For one conversation: what still calls when the next has begun is not heard. */
   get binding(): D1Database {
-    return { prepare: (sql: string) => this.#prepare(sql), batch: (statements: unknown[]) => this.#batch(statements as unknown as Statement[]) } as unknown as D1Database;
+    const mine = this.#conversations;
+    const batch = (statements: Statement[]): Promise<unknown[]> => (mine === this.#conversations ? this.#batch(statements) : new Promise<never>(() => {}));
+    const prepare = (sql: string) => ({ bind: (...values: Value[]) => ({ sql, values, run: () => batch([{ sql, values }]) }) });
+    return { prepare, batch } as unknown as D1Database;
   }
 
   pausePoint(id: string): Listed | null {
@@ -49,18 +53,14 @@ export class IndexDb {
   }
 
   clear(): void {
+    this.#conversations += 1;
     this.faults = [];
     this.#late = [];
     this.hangs = false;
     for (const table of ["pause_points", "members", "conversations"]) this.exec(`DELETE FROM ${table}`, []);
   }
 
-  #prepare(sql: string): Statement & { bind(...values: Value[]): unknown } {
-    return { sql, values: [], bind: (...values) => ({ sql, values, run: () => this.#batch([{ sql, values }]) }) };
-  }
-
   async #batch(statements: Statement[]): Promise<unknown[]> {
-    this.calls += 1;
     const write = (): unknown[] => statements.map(({ sql, values }) => this.exec(sql, values));
     switch (this.faults.shift()) {
       case "down":

@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { ACTS, anyAct, cardOf, framed, repeated, untilAlarm, type Act } from "./acts.js";
 import { Broken, compare, compareAll, same } from "./compare.js";
 import type { Fault } from "./index-db.js";
-import { isOverdue, type Card, type Promised } from "./promise.js";
+import { isOverdue, type Card } from "./cards.js";
+import type { Promised } from "./promise.js";
 import type { State, Tally } from "./tally.js";
 import { MINUTE, type Sent } from "./terms.js";
 import { Death, type Phase, type World } from "./world.js";
@@ -15,7 +16,7 @@ export type Move =
   | { name: "evict" }
   | { name: "duplicate"; other: boolean }
   /** Formed at one time, they arrive in the other order, before anything that follows of the first. */
-  | { name: "reorder"; act: Act; then: Act }
+  | { name: "reorder"; act: Act; later: Act }
   | { name: "outbox retry"; act: Act; fault: Fault; times: number; arrives: boolean }
   | { name: "clock jump"; ms: number };
 
@@ -33,10 +34,16 @@ const move: fc.Arbitrary<Move> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ name: constant("crash"), act: anyAct, left: fc.nat(5), phase: fc.constantFrom<Phase>("before", "inside", "after") }) },
   { weight: 2, arbitrary: fc.record({ name: constant("evict") }) },
   { weight: 4, arbitrary: fc.record({ name: constant("duplicate"), other: fc.boolean() }) },
-  { weight: 5, arbitrary: fc.record({ name: constant("reorder"), act: anyAct, then: anyAct }) },
+  { weight: 5, arbitrary: fc.record({ name: constant("reorder"), act: anyAct, later: anyAct }) },
   {
     weight: 4,
-    arbitrary: fc.record({ name: constant("outbox retry"), act: anyAct, fault: fc.constantFrom<Fault>("down", "lost", "late"), times: fc.integer({ min: 1, max: 3 }), arrives: fc.boolean() }),
+    arbitrary: fc.record({
+      name: constant("outbox retry"),
+      act: anyAct,
+      fault: fc.constantFrom<Fault>("down", "lost", "late"),
+      times: fc.integer({ min: 1, max: 3 }),
+      arrives: fc.boolean(),
+    }),
   },
   { weight: 3, arbitrary: fc.record({ name: constant("clock jump"), ms: fc.constantFrom(1000, 10 * MINUTE, 31 * MINUTE, 61 * MINUTE, 200 * MINUTE, -5 * MINUTE, -40 * MINUTE) }) },
 );
@@ -103,7 +110,7 @@ class Play {
         return this.#again(move.other);
       case "reorder": {
         const first = this.#prepared(move.act);
-        const second = this.#prepared(move.then);
+        const second = this.#prepared(move.later);
         second();
         first();
         return this.#rest();

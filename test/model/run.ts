@@ -109,7 +109,12 @@ function told(main: typeof Main, { journal, checked, seconds }: Parts): boolean 
 
 /** One sequence that was printed, once more. */
 async function again(main: typeof Main, journal: JournalName): Promise<boolean> {
-  const asked: Asked = { seed, sequences: PART, ...(values.path === undefined ? {} : { path: values.path }), ...(values.replay === undefined ? {} : { replayPath: values.replay }) };
+  const asked: Asked = {
+    seed,
+    sequences: PART,
+    ...(values.path === undefined ? {} : { path: values.path }),
+    ...(values.replay === undefined ? {} : { replayPath: values.replay }),
+  };
   if (journal === "memory") return told(main, { journal, checked: [await main.inMemory(asked, migrations)], seconds: 0 });
   const runtime = await workerd();
   const checked = [await runtime.check(asked)];
@@ -123,10 +128,14 @@ async function findFaults(): Promise<boolean> {
   for (const fault of FAULTS.filter(({ modelled }) => modelled)) {
     const { inMemory } = await bundleMain(nameOf(fault).replace("/", "-"), faulty(fault));
     const began = Date.now();
-    const { tally, broken } = await inMemory({ seed, sequences }, migrations);
+    const { broken } = await inMemory({ seed, sequences }, migrations);
     if (!broken) missed += 1;
     const seconds = ((Date.now() - began) / 1000).toFixed(1);
-    console.log(`${nameOf(fault)}, ${fault.fault}: ${broken ? `noticed in sequence ${tally.sequences + 1}, ${seconds} s with shrinking` : `NOT NOTICED, ${seconds} s`}${broken ? `${broken.sequence.replace(/ \/\*.*/, "")}\n  → ${broken.error.split("\n").at(-1)}` : ""}`);
+    if (!broken) console.log(`${nameOf(fault)}, ${fault.fault}: NOT NOTICED, ${seconds} s`);
+    else {
+      console.log(`${nameOf(fault)}, ${fault.fault}: noticed in sequence ${Number(broken.path?.split(":")[0]) + 1}, ${seconds} s with shrinking`);
+      console.log(`${broken.sequence.replace(/ \/\*.*/, "")}\n  → ${broken.error.split("}: ").at(-1)}`.slice(1));
+    }
   }
   return missed === 0;
 }

@@ -82,7 +82,9 @@ export class World {
         const { opId } = frame;
         const decision = decisionOf(frame);
         if (opId === null) return engine.decide(actor, [decision])[0]?.code ?? "nothing";
-        const ack = acknowledgeDecision(journal, actor, opId, decision, () => engine.decide(actor, [decision], opId).map(({ row: _row, ...outcome }) => ({ ...outcome, card: null })));
+        const ack = acknowledgeDecision(journal, actor, opId, decision, () =>
+          engine.decide(actor, [decision], opId).map(({ row: _row, ...outcome }) => ({ ...outcome, card: null })),
+        );
         return `${ack.status}/${ack.code}`;
       }
       case "batch":
@@ -118,6 +120,11 @@ export class World {
     this.#lookAfter(this.#process);
   }
 
+  /** Nothing of this is to be heard of any more: the next sequence has the disk. */
+  abandon(): void {
+    this.died = { transaction: "none", phase: "before" };
+  }
+
   /** Lets time pass without an alarm, as for an object that is awake. */
   pass(ms: number): void {
     this.now += ms;
@@ -131,7 +138,7 @@ export class World {
     for (let turns = 0; this.#process.engine.busy || (this.#process.delivering > 0 && !this.disk.index.hangs); turns += 1) {
       if (this.died) return;
       if (turns > 20_000) throw new Error("It never comes to rest.");
-      await null;
+      await Promise.resolve();
     }
   }
 
@@ -174,7 +181,13 @@ export class World {
       },
     };
     const engine = new Engine(ports);
-    const process: Process = { engine, journal, outbox: new Outbox({ ...ports, background: (work) => this.#delivery(process, work) }, journal, this.disk.index.binding), timers: this.#alarmOf(() => process), delivering: 0 };
+    const process: Process = {
+      engine,
+      journal,
+      outbox: new Outbox({ ...ports, background: (work) => this.#delivery(process, work) }, journal, this.disk.index.binding),
+      timers: this.#alarmOf(() => process),
+      delivering: 0,
+    };
     journal.events = {
       arm: process.timers.arm,
       rolledBack: () => process.timers.forget(false),
