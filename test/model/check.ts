@@ -32,6 +32,7 @@ export async function check(disk: Disk, { seed, sequences, path, replayPath }: A
       await world.rest();
       await fc.asyncModelRun(() => ({ model: promised, real: world }), sequence as Iterable<Step>);
       await finish(promised, world, tally);
+      await disk.settle();
       tally.sequences += 1;
     } finally {
       world.abandon();

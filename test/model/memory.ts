@@ -18,6 +18,7 @@ export function memoryDisk(migrations: string[]): Disk {
   return {
     index,
     open: () => store,
+    settle: () => new Promise((resolve) => void setImmediate(resolve)),
     clear: () => {
       store = new MemoryStore();
       index.clear();

@@ -12,7 +12,8 @@ import { Death, type Phase, type World } from "./world.js";
 
 export type Move =
   | { name: "ask" | "decide" | "edit" | "reject" | "cancel" | "withdraw" | "expire"; act: Act }
-  | { name: "crash"; act: Act; left: number; phase: Phase }
+  /** The process that begins again dies as well, or not. */
+  | { name: "crash"; act: Act; left: number; phase: Phase; twice: boolean }
   | { name: "evict" }
   | { name: "duplicate"; other: boolean }
   /** Formed at one time, they arrive in the other order, before anything that follows of the first. */
@@ -31,7 +32,7 @@ const move: fc.Arbitrary<Move> = fc.oneof(
   { weight: 3, arbitrary: simple("expire") },
   { weight: 2, arbitrary: simple("cancel") },
   { weight: 2, arbitrary: simple("withdraw") },
-  { weight: 6, arbitrary: fc.record({ name: constant("crash"), act: anyAct, left: fc.nat(5), phase: fc.constantFrom<Phase>("before", "inside", "after") }) },
+  { weight: 6, arbitrary: fc.record({ name: constant("crash"), act: anyAct, left: fc.nat(5), phase: fc.constantFrom<Phase>("before", "inside", "after"), twice: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ name: constant("evict") }) },
   { weight: 4, arbitrary: fc.record({ name: constant("duplicate"), other: fc.boolean() }) },
   { weight: 5, arbitrary: fc.record({ name: constant("reorder"), act: anyAct, later: anyAct }) },
@@ -172,7 +173,7 @@ class Play {
   }
 
   /** Dies in one of the transactions that an act leads to; a client that got no answer sends again what it had sent. */
-  async #crash({ act, left, phase }: Move & { name: "crash" }): Promise<void> {
+  async #crash({ act, left, phase, twice }: Move & { name: "crash" }): Promise<void> {
     const { promised, world } = this;
     world.death = { left, phase };
     let unanswered: Sent | null = null;
@@ -198,14 +199,29 @@ class Play {
         if (answer !== null) same(`the answer to ${JSON.stringify(sent)}`, answer, promisedAnswer);
       }
     }
-    await world.rest();
-    this.tally.died(world.died ? `${world.died.phase} ${world.died.transaction}` : "at rest");
-    if (world.died) promised.die(world.begun(), world.now);
-    else promised.drive(world.now);
+    await this.#died();
+    if (twice && unanswered === null) {
+      promised.expire(world.now);
+      try {
+        world.wake({ left, phase });
+      } catch (error) {
+        if (!(error instanceof Death)) throw error;
+      }
+      await this.#died();
+    }
     promised.expire(world.now);
     world.wake();
     if (unanswered) this.#take(unanswered);
     await this.#rest();
+  }
+
+  /** The process is dead, in the middle of something or at rest. */
+  async #died(): Promise<void> {
+    const { promised, world } = this;
+    await world.rest();
+    this.tally.died(world.died ? `${world.died.phase} ${world.died.transaction}` : "at rest");
+    if (world.died) promised.die(world.begun(), world.now);
+    else promised.drive(world.now);
   }
 
   async #retry({ act, fault, times, arrives }: Move & { name: "outbox retry" }): Promise<void> {

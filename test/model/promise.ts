@@ -58,7 +58,8 @@ export class Promised {
   die(begun: { key: string; ran: number[] }[], now: number): void {
     for (const call of this.live?.calls ?? []) {
       const found = begun.find(({ key }) => key === call.key);
-      if (!found) continue;
+      // A call about which a person is asked already is not begun again.
+      if (!found || call.state !== "ready") continue;
       call.ran = found.ran;
       call.state = TOOLS[call.tool].idempotent ? "ready" : "awaiting";
       if (call.state === "awaiting") this.#open(call, "recovery", now);

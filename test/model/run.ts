@@ -77,8 +77,6 @@ async function checkBoth(main: typeof Main): Promise<boolean> {
       to.checked.push(checked);
       to.seconds = (Date.now() - began) / 1000;
       if (checked.broken) for (const one of [forMemory, forSqlite]) one.length = 0;
-      // So that the other lane is heard.
-      await new Promise((resolve) => void setImmediate(resolve));
     }
   };
   const runtimes = await Promise.all([workerd(), workerd()]);

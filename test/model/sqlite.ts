@@ -34,6 +34,7 @@ export function sqliteDisk(storage: DurableObjectStorage, migrations: string[]):
   const index = new IndexDb(exec);
   return {
     index,
+    settle: () => storage.sync(),
     open: () => new KeptStore(storage, kept),
     clear: () => {
       for (const table of kept.made ? ["conversation", "members", "steps", "runs", "calls", "pause_points", "catalog"] : []) sql.exec(`DELETE FROM ${table}`);

@@ -23,6 +23,8 @@ export interface Disk {
   index: IndexDb;
   /** Takes everything away, for the next conversation. */
   clear(): void;
+  /** Lets what is written become durable, and others have their turn. */
+  settle(): Promise<void>;
 }
 
 export type Phase = "before" | "inside" | "after";
@@ -112,9 +114,9 @@ export class World {
     }
   }
 
-  /** Whatever process there was is gone, and another begins on the same rows. */
-  wake(): void {
-    this.death = null;
+  /** Whatever process there was is gone, and another begins on the same rows, for a short while or a long one. */
+  wake(death: World["death"] = null): void {
+    this.death = death;
     this.disk.index.hangs = false;
     this.#process = this.#begin();
     this.#lookAfter(this.#process);
