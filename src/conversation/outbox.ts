@@ -57,7 +57,7 @@ export class Outbox {
     this.#gathering?.();
     this.#gathering = null;
     if (this.#delivering || this.journal.now() < this.#notBefore || !this.#load()) return;
-    this.#delivering = this.#deliverAll().finally(() => (this.#delivering = null));
+    this.#delivering = this.#deliverAll();
     this.ports.background(this.#delivering);
   }
 
@@ -90,18 +90,27 @@ export class Outbox {
   }
 
   async #deliverAll(): Promise<void> {
-    for (let load = this.#load(); load; load = this.#load()) {
-      try {
-        await this.#send(load);
-        this.#failures = 0;
-        this.#notBefore = 0;
-      } catch (error) {
-        if (isRefusal(error) && (await this.#parkRefused(load))) continue;
-        this.#failures += 1;
-        this.#notBefore = this.journal.now() + Math.min(MOST_WAIT_MS, 1000 * 2 ** this.#failures);
-        this.ports.log("outbox.failed", { failures: this.#failures, error: loggable(error) });
-        return;
-      }
+    try {
+      for (let load = this.#load(); load;) load = (await this.#tell(load)) ? this.#load() : null;
+    } finally {
+      // In the very turn that found nothing to send: what was committed between the two would wait for the alarm.
+      this.#delivering = null;
+    }
+  }
+
+  /** False when D1 could not be told, and is to be told later. */
+  async #tell(load: Load): Promise<boolean> {
+    try {
+      await this.#send(load);
+      this.#failures = 0;
+      this.#notBefore = 0;
+      return true;
+    } catch (error) {
+      if (isRefusal(error) && (await this.#parkRefused(load))) return true;
+      this.#failures += 1;
+      this.#notBefore = this.journal.now() + Math.min(MOST_WAIT_MS, 1000 * 2 ** this.#failures);
+      this.ports.log("outbox.failed", { failures: this.#failures, error: loggable(error) });
+      return false;
     }
   }
 

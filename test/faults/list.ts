@@ -15,6 +15,8 @@ export interface Fault extends Edit {
   fault: string;
   /** Where the rule's tests are. */
   tests: "core" | "sync" | "hostile" | "outbox" | "cycle" | "release";
+  /** `npm run model -- --faults` must find it too. */
+  modelled?: true;
 }
 
 /** What names a fault: its rule, and its part if it has one. */
@@ -37,6 +39,7 @@ export const FAULTS: Fault[] = [
     find: "result = this.store.atomically(() => {",
     replace: "result = ((run: () => T) => run())(() => {",
     tests: "core",
+    modelled: true,
   },
   {
     rule: "H2",
@@ -61,6 +64,7 @@ export const FAULTS: Fault[] = [
     find: "if (run?.turn === row.turn) resume(tx, run);",
     replace: "",
     tests: "core",
+    modelled: true,
   },
   {
     rule: "H5",
@@ -69,6 +73,7 @@ export const FAULTS: Fault[] = [
     find: "if (!idempotent) {",
     replace: "if (false) {",
     tests: "core",
+    modelled: true,
   },
   {
     rule: "H6",
@@ -85,6 +90,7 @@ export const FAULTS: Fault[] = [
     find: 'if (ready.calls.some((call) => call.state === "awaiting")) {',
     replace: 'if (ready.calls.length > 0 && ready.calls.every((call) => call.state === "awaiting")) {',
     tests: "core",
+    modelled: true,
   },
   {
     rule: "H8",
@@ -101,6 +107,7 @@ export const FAULTS: Fault[] = [
     find: 'delivery: run ? "queued" : "sent",',
     replace: 'delivery: "sent",',
     tests: "core",
+    modelled: true,
   },
   {
     rule: "H10",
@@ -119,7 +126,15 @@ export const FAULTS: Fault[] = [
     replace: "...((_: unknown, __: unknown): InputFault[] => [])(ports.agent",
     tests: "core",
   },
-  { rule: "H11", fault: "the deadline is left to the alarm", file: "src/core/pause-point.ts", find: "if (isDue(row, tx.now)) {", replace: "if (false) {", tests: "core" },
+  {
+    rule: "H11",
+    fault: "the deadline is left to the alarm",
+    file: "src/core/pause-point.ts",
+    find: "if (isDue(row, tx.now)) {",
+    replace: "if (false) {",
+    tests: "core",
+    modelled: true,
+  },
   {
     rule: "H12",
     fault: "an override is not judged by the policy again",
@@ -127,6 +142,7 @@ export const FAULTS: Fault[] = [
     find: "if (override !== undefined && demandsMore(ports, tx, row, override)) {",
     replace: "if (override === null && demandsMore(ports, tx, row, override)) {",
     tests: "core",
+    modelled: true,
   },
   {
     rule: "H13",
@@ -143,6 +159,7 @@ export const FAULTS: Fault[] = [
     find: 'const results: ToolMessage["content"] = calls.map(',
     replace: 'const results: ToolMessage["content"] = calls.filter((call) => call.state === "succeeded").map(',
     tests: "core",
+    modelled: true,
   },
   {
     rule: "H15",
@@ -217,6 +234,17 @@ export const FAULTS: Fault[] = [
     find: "tx.mirrored(table, key, version);",
     replace: "tx.mirrored(table, key, tx.store.get(table, ...key)?.version ?? 0);",
     tests: "outbox",
+    modelled: true,
+  },
+  {
+    rule: "H21",
+    part: "older",
+    fault: "D1 takes an older version of a card",
+    file: "src/store/pause-points.ts",
+    find: "WHERE excluded.version > pause_points.version",
+    replace: "WHERE true",
+    tests: "outbox",
+    modelled: true,
   },
   {
     rule: "H22",
@@ -225,6 +253,7 @@ export const FAULTS: Fault[] = [
     find: "if (command.withdraw && run) withdrawCards",
     replace: "if (false) withdrawCards",
     tests: "core",
+    modelled: true,
   },
   {
     rule: "H22",
@@ -267,6 +296,7 @@ export const FAULTS: Fault[] = [
     find: 'return known.kind === "send" && isSame(known.step, command) ?',
     replace: 'return known.kind === "send" ?',
     tests: "sync",
+    modelled: true,
   },
   {
     rule: "S6",
