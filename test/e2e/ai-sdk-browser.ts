@@ -63,6 +63,8 @@ export function browserScenarios(at: () => Server): void {
     page.evaluate(() =>
       (globalThis as any).chat.messages.flatMap((message: any) => message.parts.flatMap((part: any) => (part.state === "approval-requested" ? [part.approval.id] : []))),
     );
+  const asked = (page: Page) =>
+    page.waitForFunction(() => (globalThis as any).chat.status === "ready" && /"approval-requested"/.test(JSON.stringify((globalThis as any).chat.messages)));
   const atRest = (page: Page) =>
     page.waitForFunction(() => (globalThis as any).chat.status === "ready" && /"output-(available|denied)"/.test(JSON.stringify((globalThis as any).chat.messages)));
 
@@ -74,7 +76,7 @@ export function browserScenarios(at: () => Server): void {
       const one = await tab(context, id);
       await one.evaluate(() => (globalThis as any).chat.sendMessage({ text: "Transfer 250 EUR from operations to savings" }));
       const two = await tab(context, id);
-      await two.waitForFunction(() => (globalThis as any).chat.status === "ready" && (globalThis as any).chat.messages.length === 2);
+      for (const page of [one, two]) await asked(page);
       expect(await cards(two)).toEqual(await cards(one));
       await one.evaluate((card) => (globalThis as any).chat.addToolApprovalResponse({ id: card, approved: true }), (await cards(one))[0] ?? "");
       await Promise.all([atRest(one), atRest(two)]);
