@@ -124,7 +124,7 @@ async function again(main: typeof Main, journal: JournalName): Promise<boolean> 
 async function findFaults(): Promise<boolean> {
   let missed = 0;
   for (const fault of FAULTS.filter(({ modelled }) => modelled)) {
-    const { inMemory } = await bundleMain(nameOf(fault).replace("/", "-"), faulty(fault));
+    const { inMemory } = await bundleMain(nameOf(fault).replace("/", "-"), faulty([fault]));
     const began = Date.now();
     const { broken } = await inMemory({ seed, sequences }, migrations);
     if (!broken) missed += 1;

@@ -297,7 +297,7 @@ export class SimulatedConversation {
   #settings(process: Process): Settings {
     const tools = this.#outside.tools(process.owner);
     return {
-      auth: "local",
+      auth: { mode: "local" },
       modelName: "simulated",
       demo: true,
       model: this.#outside.model(process),
