@@ -1,13 +1,14 @@
 import type { ClientFrame } from "../../src/protocol/frames.js";
 import { defaultLimits } from "../../src/core/limits.js";
-import { pausePointId, runId } from "../../src/core/ids.js";
+import { runId } from "../../src/core/ids.js";
 import { isLive } from "../../src/core/journal.js";
 import type { Actor, ResumeMode } from "../../src/core/ports.js";
 import type { RunRow } from "../../src/core/rows.js";
 import type { Settings } from "../../src/settings.js";
 import { SimulatedD1 } from "./d1.js";
-import { answerTo, SimulatedDevice } from "./device.js";
+import { SimulatedDevice } from "./device.js";
 import { enterWorld } from "./globals.js";
+import { DEVICES, OverHttp } from "./http.js";
 import { hold, Invariants, Violation } from "./invariants.js";
 import { Outside } from "./outside.js";
 import { ID, Platform, type Process } from "./platform.js";
@@ -16,12 +17,6 @@ import { OUTSIDE, Scheduler } from "./scheduler.js";
 import { Told } from "./told.js";
 
 const MODES: ResumeMode[] = [{ mode: "continue" }, { mode: "continue" }, { mode: "message", auto: true }, { mode: "message", auto: false }];
-const DEVICES = [
-  ["ana", "laptop"],
-  ["ana", "phone"],
-  ["ben", "tablet"],
-  ["vic", "desk"],
-] as const;
 /** Most conversations are one person's with one device. */
 const HOW_MANY = [1, 1, 1, 1, 1, 1, 2, 2, 2, 4];
 /** Far more than a life needs to come to rest. */
@@ -50,6 +45,7 @@ export class SimulatedConversation {
   readonly #invariants: Invariants;
   readonly #told: Told;
   readonly #mode: ResumeMode;
+  readonly #http: OverHttp;
   #devices: SimulatedDevice[] = [];
   #broken: Error | null = null;
   #checked = -1;
@@ -83,6 +79,11 @@ export class SimulatedConversation {
     this.#outside.platform = this.#platform;
     this.#invariants = new Invariants(this.#platform.rows);
     this.#told = new Told(this.#platform.rows, this.#d1);
+    this.#http = new OverHttp(this.#platform, random, {
+      tell: (line) => this.tell(line),
+      watched: (check) => this.#watched(check),
+      leavingRun: (withdraw, move) => this.#leavingRun(withdraw, move),
+    });
   }
 
   /** Throws a `Violation` when a rule was broken. Needs `installGlobals`. */
@@ -139,8 +140,8 @@ export class SimulatedConversation {
     this.report.commands += 1;
     const mood = random.next();
     if (mood < 0.04) return this.#jump();
-    if (mood < 0.08) return await this.#overHttp();
-    if (mood < 0.1) return this.#platform.die("of itself");
+    if (mood < 0.12) return await this.#platform.turn(OUTSIDE, () => this.#http.act());
+    if (mood < 0.14) return this.#platform.die("of itself");
     const device = random.pick(this.#devices);
     await this.#platform.turn(device.owner, () => (device.away ? device.load() : this.tell(`${device.person} on ${device.name} ${device.act()}`)));
     const other = random.pick(this.#devices);
@@ -153,31 +154,6 @@ export class SimulatedConversation {
   #jump(): void {
     this.#scheduler.now += this.#random.int(10) ** 2 * 600_000;
     this.tell(`the clock jumps to ${new Date(this.#scheduler.now).toISOString()}`);
-  }
-
-  /** What has no socket: an answer from the list of approvals, another branch by its route. */
-  async #overHttp(): Promise<void> {
-    const { rows } = this.#platform;
-    const random = this.#random;
-    const [person, name] = random.pick(DEVICES);
-    const actor: Actor = { person, device: { id: name, name }, via: "http" };
-    const cards = rows.pausePointsFrom(1);
-    const places = rows.places(0);
-    await this.#platform.turn(OUTSIDE, () => {
-      this.#platform.enter((object) => {
-        if (cards.length > 0 && random.chance(0.6)) {
-          const card = random.pick(cards);
-          const decision = { pausePointId: pausePointId(ID, card.n), ...(random.chance(0.5) ? { version: card.version } : {}), ...answerTo(card, random) };
-          const [outcome] = object.decide(actor, [decision]);
-          this.tell(`${person} answers over HTTP ${JSON.stringify(decision)}: ${outcome?.code}`);
-          this.#watched(() => hold("C42", person !== "vic" || outcome?.code === "forbidden", () => "a viewer's decision was not refused"));
-        } else if (places.length > 0) {
-          const { messageId } = random.pick(places);
-          const withdraw = random.chance(0.5);
-          this.#leavingRun(withdraw, () => this.tell(`${person} chooses ${messageId}${withdraw ? ", withdrawing" : ""}: ${object.head(actor, messageId, withdraw).status}`));
-        } else if (person === "ana") object.rename(actor, `Talk ${random.int(100)}`);
-      });
-    });
   }
 
   /** A device's frame arrives at the object. */
@@ -225,6 +201,7 @@ export class SimulatedConversation {
     this.#watched(() => this.#invariants.atRest());
     this.#watched(() => this.#told.atRest());
     this.#verify();
+    if (this.#platform.rows.get("conversation")?.deletedAt !== null) return;
     if (alone && this.#random.chance(0.75)) return;
     this.#assemble();
     const fresh = this.#device("ana", "fresh");

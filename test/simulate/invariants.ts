@@ -32,6 +32,8 @@ export class Invariants {
   effect({ tool, key, input }: Effect): void {
     const count = (this.#effects.get(key) ?? 0) + 1;
     this.#effects.set(key, count);
+    // Of a deleted conversation nothing is kept by which to judge.
+    if (this.reads.get("conversation")?.deletedAt !== null) return;
     const call = this.#callOf(key);
     hold("H5", call !== null && call.tries > 0, () => `${key} took effect, and no try of it is written`);
     const cards = this.#cardsOf(call);
@@ -85,7 +87,7 @@ export class Invariants {
   check(): void {
     const { reads } = this;
     const conversation = reads.get("conversation");
-    if (!conversation) return;
+    if (!conversation || conversation.deletedAt !== null) return;
     const run = reads.get("runs", conversation.turn);
     const live = run !== null && isLive(run) ? run : null;
     const cards = reads.pausePointsFrom(1);
@@ -125,6 +127,7 @@ export class Invariants {
   atRest(): void {
     this.check();
     const conversation = this.reads.get("conversation");
+    if (conversation?.deletedAt !== null) return;
     const run = this.reads.get("runs", conversation?.turn ?? 0);
     hold("H4", run?.status !== "running", () => "the run is running, and nothing goes on");
     hold("H9", this.reads.queued(0).length === 0 || run?.status === "suspended", () => "a text waits, and no run is live");

@@ -114,6 +114,7 @@ export class Told {
 
   /** D1 has taken a row: of a commit that was kept, and a card's final state is final there too. */
   mirrored(table: string, row: D1Row, before: D1Row | null): void {
+    if (this.reads.get("conversation")?.deletedAt !== null) return;
     const n = table === "pause_points" ? pausePointNumber(ID, String(row["id"])) : 0;
     const version =
       table === "members" ? this.reads.get("members", String(row["person"]))?.version : n ? this.reads.get("pausePoints", n)?.version : this.reads.get("conversation")?.version;
@@ -129,6 +130,7 @@ export class Told {
     const conversation = reads.get("conversation");
     if (!conversation) return;
     const there = d1.row("conversations", ID);
+    if (conversation.deletedAt !== null) return this.#gone(there);
     const same = there?.["version"] === conversation.version && there["state"] === conversation.state && there["pause_point_id"] === conversation.pausePointId;
     hold("H21", same, () => `the conversation is ${conversation.state} (version ${conversation.version}), in D1 ${there?.["state"]} (version ${there?.["version"]})`);
     for (const { person, role, version } of reads.members()) {
@@ -141,5 +143,14 @@ export class Told {
       hold("H21", equal, () => `card ${card.n} is ${card.state} (version ${card.version}), in D1 ${row?.["state"]} (version ${row?.["version"]})`);
     }
     for (const id of this.#acknowledged) hold("S5", reads.userStep(id) !== null, () => `the text ${id} was acknowledged and is not there`);
+  }
+
+  /** H15: of a deleted conversation nothing is left but that it was there. */
+  #gone(there: D1Row | undefined): void {
+    hold("H15", typeof there?.["deleted_at"] === "number" && there["title"] === "", () => "the conversation was deleted, and D1 was not told");
+    const left = this.d1.rows("pause_points").find((row) => row["title"] !== "" || row["payload"] !== null || row["reply"] !== null);
+    hold("H15", left === undefined, () => `D1 still has the texts of ${String(left?.["id"])}, and its conversation was deleted`);
+    const rows = this.reads.places(0).length + this.reads.members().length + this.reads.pausePointsFrom(0).length;
+    hold("H15", rows === 0, () => `the deleted conversation still has ${rows} rows`);
   }
 }
