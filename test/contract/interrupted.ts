@@ -76,7 +76,16 @@ scenario("[H5] [H19] cancelled between a try that was interrupted and the next o
   await world.approve(1);
   world.restart();
   await settled();
-  world.engine.decide(ANA, [{ pausePointId: `${world.journal.conversation().id}.2`, decision: "approve", choice: "retry" }]);
+  // The decision is kept, and what would follow of it in this process does not.
+  const { events } = world.journal;
+  const fails = (): never => {
+    throw new Error("out of memory");
+  };
+  world.journal.events = { ...events, committed: fails, untold: fails };
+  const again = { pausePointId: `${world.journal.conversation().id}.2`, decision: "approve", choice: "retry" } as const;
+  expect(() => world.engine.decide(ANA, [again])).toThrow("out of memory");
+  world.journal.events = events;
+  expect(world.call(1, 0, 0)).toMatchObject({ state: "ready", tries: 1 });
   world.engine.cancel(ANA, { opId: null, runId: "r1" });
   await settled();
   expect(world.runs).toHaveLength(1);

@@ -28,7 +28,7 @@ export async function bundle(file: string, outDir: string, plugins: Plugin[] = [
     configFile: false,
     plugins,
     logLevel: "error",
-    build: { ssr: file, outDir, minify: false, target: "node24", rolldownOptions: { external: ["cloudflare:workers"] } },
+    build: { ssr: file, outDir, minify: false, target: "node24", rolldownOptions: { external: runsIn === "workerd" ? ["cloudflare:workers"] : [] } },
     ssr: { noExternal: true, ...(runsIn === "workerd" ? { target: "webworker" } : {}) },
   });
   return join(outDir, basename(file).replace(/\.ts$/, ".js"));

@@ -16,7 +16,7 @@ export type Move =
   | { name: "crash"; act: Act; left: number; phase: Phase; twice: boolean }
   | { name: "evict" }
   | { name: "duplicate"; other: boolean }
-  /** Formed at one time, they arrive in the other order, before anything that follows of the first. */
+  /** Formed at one time, they arrive in the other order. */
   | { name: "reorder"; act: Act; later: Act }
   | { name: "outbox retry"; act: Act; fault: Fault; times: number; arrives: boolean }
   | { name: "clock jump"; ms: number };
@@ -113,6 +113,7 @@ class Play {
         const first = this.#prepared(move.act);
         const second = this.#prepared(move.later);
         second();
+        await this.#rest();
         first();
         return this.#rest();
       }

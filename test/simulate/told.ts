@@ -48,7 +48,7 @@ export class Told {
         return this.#cards(frame.pausePoints);
       case "change": {
         this.#neverAhead(frame.seq);
-        hold("S3", wire.seq !== null && frame.seq === wire.seq + 1, () => `a device at ${wire.seq} is told of change ${frame.seq}`);
+        hold("S3", wire.seq !== null && frame.seq > wire.seq, () => `a device at ${wire.seq} is told of change ${frame.seq}`);
         if (!frame.more) wire.seq = frame.seq;
         return this.#cards(frame.pausePoints ?? []);
       }

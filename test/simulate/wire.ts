@@ -1,5 +1,5 @@
 import type { SocketLike } from "../../src/web/sync/connection.js";
-import type { Platform } from "./platform.js";
+import type { Platform, Process } from "./platform.js";
 import { NETWORK, type Owner } from "./scheduler.js";
 
 const PING = '{"type":"ping"}';
@@ -105,10 +105,10 @@ export class Wire implements SocketLike {
   #open(): void {
     const { platform } = this;
     if (this.#state !== "opening") return;
-    platform.enter((object) => {
+    const process = platform.enter((object) => {
       const request = { url: "https://holdpoint.test/socket", headers: { get: () => JSON.stringify({ person: this.person }) } };
       void object.fetch(request as unknown as Request).then(
-        ({ webSocket }) => this.#accepted(webSocket as unknown as ServerSocket),
+        ({ webSocket }) => this.#accepted(webSocket as unknown as ServerSocket, process),
         () => {},
       );
     });
@@ -117,9 +117,11 @@ export class Wire implements SocketLike {
     });
   }
 
-  #accepted(server: ServerSocket): void {
+  #accepted(server: ServerSocket, process: Process | null): void {
     const { platform } = this;
     if (this.#state !== "opening" || server.readyState === 3) return platform.lost(server);
+    // The process that took it has died since.
+    if (!process?.owner.alive) return this.break(false);
     this.#state = "open";
     this.#server = server;
     server.wire = this;
